@@ -1,0 +1,73 @@
+# ndp_library(NAME <room> LAYER <n> SRCS ... HDRS ... DEPS <room>... LINK <third party>... TESTS ...)
+#
+# A room is one static library `ndp_<room>` (alias ndp::<room>). It may use only rooms of a lower
+# layer, and include only headers of rooms it names in DEPS: both are refused here, at configure
+# time. Tests of a room are one program, `<room>_test`; TEST_DEPS may name further rooms.
+
+# Refuses an #include of a room that is neither `room` itself nor one of the rooms in ARGN.
+function(ndp_check_includes room file)
+  file(STRINGS ${file} lines REGEX "^#include \"[a-z_]+/")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^#include \"([a-z_]+)/.*" "\\1" used "${line}")
+    if(NOT used STREQUAL room AND NOT used IN_LIST ARGN)
+      message(FATAL_ERROR "${file}: room '${room}' includes '${used}/' but does not list it in DEPS")
+    endif()
+  endforeach()
+endfunction()
+
+# gMock takes seconds to parse; every test program shares one precompiled header.
+if(NDP_TESTS)
+  file(WRITE ${CMAKE_BINARY_DIR}/test_pch.cc "int NdpTestPch() { return 0; }\n")
+  add_executable(ndp_test_pch ${CMAKE_BINARY_DIR}/test_pch.cc)
+  target_precompile_headers(ndp_test_pch PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  target_link_libraries(ndp_test_pch PRIVATE ndp_options GTest::gmock GTest::gtest_main)
+endif()
+
+function(ndp_library)
+  cmake_parse_arguments(A "" "NAME;LAYER" "SRCS;HDRS;DEPS;LINK;TESTS;TEST_DEPS;TEST_LINK" ${ARGN})
+  set_property(GLOBAL PROPERTY NDP_LAYER_${A_NAME} ${A_LAYER})
+  foreach(dep IN LISTS A_DEPS)
+    get_property(dep_layer GLOBAL PROPERTY NDP_LAYER_${dep})
+    if(dep_layer STREQUAL "")
+      message(FATAL_ERROR "room '${A_NAME}' depends on unknown room '${dep}'")
+    endif()
+    if(NOT dep_layer LESS A_LAYER)
+      message(FATAL_ERROR
+        "room '${A_NAME}' (layer ${A_LAYER}) may not use room '${dep}' (layer ${dep_layer})")
+    endif()
+    list(APPEND dep_targets ndp::${dep})
+  endforeach()
+  foreach(file IN LISTS A_SRCS A_HDRS)
+    ndp_check_includes(${A_NAME} ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${A_DEPS})
+  endforeach()
+
+  if(A_SRCS)
+    add_library(ndp_${A_NAME} STATIC ${A_SRCS} ${A_HDRS})
+    set(scope PUBLIC)
+    target_link_libraries(ndp_${A_NAME} PRIVATE ${A_LINK})
+  else()
+    add_library(ndp_${A_NAME} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(ndp::${A_NAME} ALIAS ndp_${A_NAME})
+  # A room's headers are included as "room/header.h" from its parent folder.
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH parent)
+  target_include_directories(ndp_${A_NAME} ${scope} ${parent})
+  target_link_libraries(ndp_${A_NAME} ${scope} ${dep_targets} ndp_options)
+
+  if(A_TESTS AND NDP_TESTS)
+    foreach(file IN LISTS A_TESTS)
+      ndp_check_includes(${A_NAME} ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${A_DEPS} ${A_TEST_DEPS} testing)
+    endforeach()
+    set(test_targets ${A_TEST_DEPS})
+    list(TRANSFORM test_targets PREPEND ndp::)
+    add_executable(${A_NAME}_test ${A_TESTS})
+    target_precompile_headers(${A_NAME}_test REUSE_FROM ndp_test_pch)
+    target_include_directories(${A_NAME}_test PRIVATE ${CMAKE_SOURCE_DIR})
+    target_link_libraries(${A_NAME}_test PRIVATE
+      ndp::${A_NAME} ${test_targets} ${A_LINK} ${A_TEST_LINK} ndp_options GTest::gmock GTest::gtest_main)
+    include(GoogleTest)
+    gtest_discover_tests(${A_NAME}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+      PROPERTIES TIMEOUT 120 LABELS unit)
+  endif()
+endfunction()

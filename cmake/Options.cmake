@@ -1,0 +1,36 @@
+# Compiler options of the project's own code: link `ndp_options` (every room does).
+add_library(ndp_options INTERFACE)
+target_compile_options(ndp_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual
+  -Woverloaded-virtual -Wimplicit-fallthrough
+  -ffunction-sections -fdata-sections -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+
+option(NDP_WERROR "Treat warnings as errors" OFF)
+if(NDP_WERROR)
+  target_compile_options(ndp_options INTERFACE -Werror)
+endif()
+
+# "address,undefined", "thread" or empty. The simulated libnvidia-ml never takes part: Python and
+# Go could not load it.
+set(NDP_SANITIZE "" CACHE STRING "Sanitizers, comma separated")
+if(NDP_SANITIZE)
+  target_compile_options(ndp_options INTERFACE -fsanitize=${NDP_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(ndp_options INTERFACE -fsanitize=${NDP_SANITIZE})
+  if(NDP_SANITIZE MATCHES undefined)
+    target_compile_options(ndp_options INTERFACE -fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+option(NDP_HARDEN "Hardening options of the release build" OFF)
+if(NDP_HARDEN)
+  target_compile_options(ndp_options INTERFACE
+    -fstack-protector-strong -D_GLIBCXX_ASSERTIONS $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+  target_link_options(ndp_options INTERFACE -Wl,-z,relro,-z,now)
+endif()
+target_link_options(ndp_options INTERFACE -Wl,--gc-sections)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+endif()
