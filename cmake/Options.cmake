@@ -2,7 +2,7 @@
 add_library(ndp_options INTERFACE)
 target_compile_options(ndp_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wcast-qual
-  -Woverloaded-virtual -Wimplicit-fallthrough
+  -Woverloaded-virtual -Wimplicit-fallthrough -Wno-missing-field-initializers
   -ffunction-sections -fdata-sections -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 
 option(NDP_WERROR "Treat warnings as errors" OFF)
