@@ -1,0 +1,101 @@
+#include "os/dir_watch.h"
+
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+#include "base/log.h"
+
+namespace ndp::os {
+namespace {
+
+constexpr std::uint32_t kEntries =
+    IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_CLOSE_WRITE;
+constexpr std::uint32_t kFolder = IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+
+DirWatch::Change ToChange(std::uint32_t mask) {
+  if ((mask & (IN_CREATE | IN_MOVED_TO)) != 0) return DirWatch::Change::kAppeared;
+  if ((mask & (IN_DELETE | IN_MOVED_FROM)) != 0) return DirWatch::Change::kVanished;
+  return DirWatch::Change::kWritten;
+}
+
+}  // namespace
+
+DirWatch::DirWatch(std::filesystem::path folder, Callback callback)
+    : folder_(std::filesystem::absolute(folder).lexically_normal()),
+      callback_(std::make_shared<Callback>(std::move(callback))) {
+  if (!folder_.has_filename()) folder_ = folder_.parent_path();  // a trailing slash
+}
+
+Result<std::unique_ptr<DirWatch>> DirWatch::Open(EventLoop& loop, std::filesystem::path folder,
+                                                 Callback callback) {
+  std::unique_ptr<DirWatch> watch(new DirWatch(std::move(folder), std::move(callback)));
+  watch->fd_.Reset(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  if (!watch->fd_) return ErrnoError(errno, "watch " + watch->folder_.string() + ": inotify");
+  watch->ready_ =
+      loop.Watch(watch->fd_.get(), EventLoop::Ready::kRead, [self = watch.get()] { self->Read(); });
+  watch->Arm();
+  if (watch->watch_ < 0) return ErrnoError(errno, "watch " + watch->folder_.string());
+  return watch;
+}
+
+// Watches the folder, or its nearest ancestor that is there.
+void DirWatch::Arm() {
+  while (true) {
+    std::filesystem::path target = folder_;
+    std::filesystem::path missing;
+    int watch = -1;
+    while (true) {
+      watch = inotify_add_watch(fd_.get(), target.c_str(), kEntries | kFolder);
+      if (watch >= 0 || (errno != ENOENT && errno != ENOTDIR) || target == target.root_path()) {
+        break;
+      }
+      missing = std::exchange(target, target.parent_path());
+    }
+    const int error = errno;
+    if (watch_ >= 0 && watch_ != watch) inotify_rm_watch(fd_.get(), watch_);
+    watch_ = watch;
+    watching_ = watch >= 0 && missing.empty();
+    errno = error;
+    // An ancestor is watched: what is missing may have come between the two calls.
+    std::error_code ignored;
+    if (watch < 0 || missing.empty() || !std::filesystem::is_directory(missing, ignored)) return;
+  }
+}
+
+void DirWatch::Read() {
+  const std::shared_ptr<Callback> callback = callback_;
+  alignas(inotify_event) char buffer[16 * 1024];
+  const ssize_t size = read(fd_.get(), buffer, sizeof buffer);
+  bool look_again = false;
+  for (ssize_t at = 0; at < size;) {
+    inotify_event event;
+    std::memcpy(&event, buffer + at, sizeof event);
+    const char* name = buffer + at + sizeof event;
+    at += static_cast<ssize_t>(sizeof event + event.len);
+    if ((event.mask & IN_Q_OVERFLOW) != 0) {
+      look_again = true;
+    } else if (event.wd != watch_) {
+      continue;  // of a watch that was given up
+    } else if ((event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) != 0 ||
+               !watching_) {
+      const bool before = watching_;
+      if ((event.mask & IN_IGNORED) != 0) watch_ = -1;  // the kernel has removed it
+      Arm();
+      if (watch_ < 0) {
+        log::Warning("cannot watch folder", {{"folder", folder_.string()},
+                                             {"error", ErrnoError(errno, "inotify").message()}});
+      }
+      look_again = look_again || before || watching_;
+    } else if (event.len > 0) {
+      (*callback)(ToChange(event.mask), name);
+      if (callback.use_count() == 1) return;  // `this` is gone
+    }
+  }
+  if (look_again) (*callback)(Change::kLookAgain, {});
+}
+
+}  // namespace ndp::os

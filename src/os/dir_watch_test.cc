@@ -1,0 +1,103 @@
+#include "os/dir_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "testing/result_matchers.h"
+#include "testing/run_until.h"
+#include "testing/temp_dir.h"
+
+namespace ndp::os {
+namespace {
+
+using Change = DirWatch::Change;
+
+class DirWatchTest : public testing::Test {
+ protected:
+  std::unique_ptr<DirWatch> Open(const std::filesystem::path& folder) {
+    auto watch = DirWatch::Open(*loop_, folder, [this](Change change, std::string_view name) {
+      seen_.emplace_back(change, name);
+    });
+    EXPECT_THAT(watch, IsOk());
+    return std::move(watch).value();
+  }
+  // Whether the change comes; forgets what came before it.
+  bool Sees(Change change, const std::string& name = "") {
+    const bool found = RunUntil(
+        *loop_, [&] { return std::ranges::find(seen_, std::pair(change, name)) != seen_.end(); });
+    seen_.clear();
+    return found;
+  }
+
+  TempDir dir_;
+  std::unique_ptr<EventLoop> loop_ = EventLoop::Create().value();
+  std::vector<std::pair<Change, std::string>> seen_;
+};
+
+TEST_F(DirWatchTest, ReportsFilesThatComeAreWrittenAndGo) {
+  const auto watch = Open(dir_.path());
+  EXPECT_TRUE(watch->watching());
+  dir_.Write("a", "x");
+  EXPECT_TRUE(Sees(Change::kWritten, "a"));
+  std::filesystem::rename(dir_ / "a", dir_ / "b");
+  EXPECT_TRUE(Sees(Change::kAppeared, "b"));
+  std::filesystem::remove(dir_ / "b");
+  EXPECT_TRUE(Sees(Change::kVanished, "b"));
+}
+
+TEST_F(DirWatchTest, AMissingFolderIsWaitedForAtItsNearestAncestor) {
+  const auto watch = Open(dir_ / "x/y/");
+  EXPECT_FALSE(watch->watching());
+  std::filesystem::create_directories(dir_ / "x/y");
+  EXPECT_TRUE(Sees(Change::kLookAgain));
+  EXPECT_TRUE(watch->watching());
+  dir_.Write("x/y/a", "");
+  EXPECT_TRUE(Sees(Change::kAppeared, "a"));
+}
+
+TEST_F(DirWatchTest, AFolderThatIsRemovedAndMadeAgainIsWatchedAgain) {
+  std::filesystem::create_directory(dir_ / "x");
+  const auto watch = Open(dir_ / "x");
+  for (int round = 0; round < 2; ++round) {
+    std::filesystem::remove_all(dir_ / "x");
+    EXPECT_TRUE(Sees(Change::kLookAgain));
+    EXPECT_FALSE(watch->watching());
+    std::filesystem::create_directory(dir_ / "x");
+    EXPECT_TRUE(Sees(Change::kLookAgain));
+    dir_.Write("x/a", "");
+    EXPECT_TRUE(Sees(Change::kAppeared, "a"));
+  }
+}
+
+TEST_F(DirWatchTest, AFolderThatIsReplacedByAnotherIsFollowed) {
+  std::filesystem::create_directory(dir_ / "x");
+  std::filesystem::create_directory(dir_ / "new");
+  const auto watch = Open(dir_ / "x");
+  std::filesystem::rename(dir_ / "x", dir_ / "old");
+  std::filesystem::rename(dir_ / "new", dir_ / "x");
+  EXPECT_TRUE(Sees(Change::kLookAgain));
+  ASSERT_TRUE(watch->watching());
+  dir_.Write("old/a", "");
+  dir_.Write("x/b", "");
+  EXPECT_TRUE(Sees(Change::kAppeared, "b"));
+}
+
+TEST_F(DirWatchTest, TheCallbackMayDestroyTheWatch) {
+  std::unique_ptr<DirWatch> watch;
+  bool called = false;
+  watch = DirWatch::Open(*loop_, dir_.path(), [&](Change, std::string_view) {
+            watch.reset();
+            called = true;
+          }).value();
+  dir_.Write("a", "x");
+  dir_.Write("b", "x");
+  EXPECT_TRUE(RunUntil(*loop_, [&] { return called; }));
+}
+
+}  // namespace
+}  // namespace ndp::os

@@ -1,0 +1,86 @@
+#include "os/file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "os/host_fs.h"
+
+namespace ndp::os {
+namespace {
+
+Status WriteAll(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoError(errno, "write");
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+bool HasContent(const std::filesystem::path& path, std::string_view content, mode_t mode) {
+  struct stat info{};
+  if (lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  if ((info.st_mode & 07777) != mode) return false;
+  if (static_cast<std::size_t>(info.st_size) != content.size()) return false;
+  const auto current = HostFs().Read(std::filesystem::absolute(path).string(), content.size());
+  return current.ok() && *current == content;
+}
+
+Status WriteNew(const std::filesystem::path& path, std::string_view content,
+                const WriteOptions& options) {
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return ErrnoError(errno, "create " + path.string());
+  NDP_TRY(WriteAll(fd.get(), content));
+  if (fchmod(fd.get(), options.mode) != 0) return ErrnoError(errno, "set mode");
+  if (options.sync && fsync(fd.get()) != 0) return ErrnoError(errno, "sync");
+  return {};
+}
+
+}  // namespace
+
+Result<bool> AtomicWriteFile(const std::filesystem::path& path, std::string_view content,
+                             WriteOptions options) {
+  if (HasContent(path, content, options.mode)) return false;
+  const std::filesystem::path temporary =
+      path.parent_path() / ("." + path.filename().string() + "." + std::to_string(getpid()));
+  const std::string context = "write " + path.string();
+  unlink(temporary.c_str());  // left by an earlier process with our id
+  if (auto status = WriteNew(temporary, content, options); !status.ok()) {
+    unlink(temporary.c_str());
+    return std::move(status).error().WithContext(context);
+  }
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    const Error error = ErrnoError(errno, context + ": rename into place");
+    unlink(temporary.c_str());
+    return error;
+  }
+  return true;
+}
+
+Result<FileLock> FileLock::Acquire(const std::filesystem::path& path) {
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd) return ErrnoError(errno, "lock " + path.string());
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return Error(Code::kUnavailable, "lock " + path.string() + ": held by another process");
+    }
+    return ErrnoError(errno, "lock " + path.string());
+  }
+  return FileLock(std::move(fd));
+}
+
+Result<FileIdentity> Identify(const std::filesystem::path& path) {
+  struct stat info{};
+  if (lstat(path.c_str(), &info) != 0) return ErrnoError(errno, "look at " + path.string());
+  return FileIdentity{.device = info.st_dev,
+                      .inode = info.st_ino,
+                      .modified_ns = info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec};
+}
+
+}  // namespace ndp::os

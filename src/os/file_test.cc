@@ -1,0 +1,72 @@
+#include "os/file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "testing/result_matchers.h"
+#include "testing/temp_dir.h"
+
+namespace ndp::os {
+namespace {
+
+using testing::HasSubstr;
+
+mode_t ModeOf(const std::filesystem::path& path) {
+  struct stat info{};
+  EXPECT_EQ(stat(path.c_str(), &info), 0);
+  return info.st_mode & 07777;
+}
+
+TEST(AtomicWriteFileTest, WritesContentAndModeWhateverTheUmask) {
+  const TempDir dir;
+  const mode_t before = umask(077);
+  EXPECT_THAT(AtomicWriteFile(dir / "f", "text", {.mode = 0644}), IsOkAnd(true));
+  umask(before);
+  EXPECT_EQ(dir.Read("f"), "text");
+  EXPECT_EQ(ModeOf(dir / "f"), 0644U);
+}
+
+TEST(AtomicWriteFileTest, SameContentIsLeftUntouched) {
+  const TempDir dir;
+  ASSERT_THAT(AtomicWriteFile(dir / "f", "text"), IsOkAnd(true));
+  const auto before = Identify(dir / "f");
+  EXPECT_THAT(AtomicWriteFile(dir / "f", "text"), IsOkAnd(false));
+  EXPECT_EQ(*Identify(dir / "f"), *before);
+  EXPECT_THAT(AtomicWriteFile(dir / "f", "text", {.mode = 0600}), IsOkAnd(true));
+  EXPECT_THAT(AtomicWriteFile(dir / "f", "next", {.mode = 0600, .sync = true}), IsOkAnd(true));
+  EXPECT_EQ(dir.Read("f"), "next");
+}
+
+TEST(AtomicWriteFileTest, AFailureLeavesNothingBehindAndNamesTheFile) {
+  const TempDir dir;
+  std::filesystem::create_directories(dir / "f" / "inside");
+  EXPECT_THAT(AtomicWriteFile(dir / "f", "x"),
+              IsErrorThat(Code::kInternal, HasSubstr((dir / "f").string())));
+  EXPECT_THAT(AtomicWriteFile(dir / "missing/f", "x"), IsError(Code::kNotFound));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
+}
+
+TEST(FileLockTest, OneHolderAtATime) {
+  const TempDir dir;
+  {
+    const auto first = FileLock::Acquire(dir / "lock");
+    ASSERT_THAT(first, IsOk());
+    EXPECT_THAT(FileLock::Acquire(dir / "lock"),
+                IsErrorThat(Code::kUnavailable, HasSubstr("held by another")));
+  }
+  EXPECT_THAT(FileLock::Acquire(dir / "lock"), IsOk());
+}
+
+TEST(IdentifyTest, AReplacedFileIsAnother) {
+  const TempDir dir;
+  dir.Write("f", "1");
+  const auto before = Identify(dir / "f");
+  ASSERT_THAT(AtomicWriteFile(dir / "f", "2"), IsOkAnd(true));
+  EXPECT_NE(*Identify(dir / "f"), *before);
+  EXPECT_THAT(Identify(dir / "g"), IsError(Code::kNotFound));
+}
+
+}  // namespace
+}  // namespace ndp::os
