@@ -1,0 +1,150 @@
+// The registration life cycle of one resource at the kubelet: when to register, under which socket
+// name, and when to do it again. Pure but for the Host it is given; loop thread only.
+//
+// How kubelets behave, and so why:
+// - Register dials back before it returns: serve first, register second.
+// - A starting kubelet removes every socket in its folder, then makes kubelet.sock. It may do so
+//   while a Register of ours hangs on a socket that is gone: our sockets are put back at once.
+// - A kubelet of 1.37 refuses a path that it believes connected, and may go on to refuse it for
+//   ever: a path is used for one Register only. The old path is served until its streams end.
+// - A stream that ends means "not registered", whatever the kubelet's socket looks like.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "os/file.h"
+
+namespace ndp::plugin {
+
+class Registration {
+ public:
+  // What the machine asks for. None of these may call back into the machine.
+  class Host {
+   public:
+    virtual ~Host() = default;
+    // Listens under this file name, with our own file there; nothing to do where it does already.
+    virtual Status EnsureSocket(const std::string& endpoint) = 0;
+    // Stops listening and removes the file; accepted connections live on.
+    virtual void RemoveSocket(const std::string& endpoint) = 0;
+    // Connects to the kubelet and keeps the connection for the Register that follows. The identity
+    // is that of the kubelet's socket file, taken after connecting.
+    virtual Result<os::FileIdentity> Connect() = 0;
+    // Answered by OnRegistered.
+    virtual void Register(const std::string& endpoint) = 0;
+    // OnRegistered still comes.
+    virtual void CancelRegister(const std::string& endpoint) = 0;
+    // Sends the full list once more on every stream.
+    virtual void Resend() = 0;
+  };
+
+  struct Options {
+    std::string resource;        // "nvidia.com/gpu"
+    bool with_kubelet = true;    // false: serve only, under a fixed name
+    std::uint64_t seed = 0;      // of names and jitter
+  };
+
+  // How long a registration must last for the next loss to be answered at once again.
+  static constexpr Duration kStable = std::chrono::seconds(10);
+  static constexpr Duration kFirstConnectDelay = std::chrono::milliseconds(1);
+  static constexpr Duration kFirstDelay = std::chrono::milliseconds(50);
+  static constexpr Duration kLongestDelay = std::chrono::seconds(5);
+  // A list sent at first may have been overruled by a peer that was ending: once more after this.
+  static constexpr Duration kResendAfter = std::chrono::seconds(60);
+  // The kubelet opens its stream right after Register; without one we are not registered.
+  static constexpr Duration kStreamWithin = std::chrono::seconds(30);
+
+  Registration(Host& host, const Clock& clock, Options options);
+
+  void Start();
+  // A file of ours has gone from the folder. Other names are ignored.
+  void OnSocketVanished(const std::string& endpoint);
+  // The kubelet's socket as it is now; by the folder's events and by a slow poll beneath.
+  void OnKubeletSocket(const os::FileIdentity& identity);
+  void OnRegistered(const std::string& endpoint, const Status& result);
+  // `stream` is unique in the process.
+  void OnStreamOpened(const std::string& endpoint, std::uint64_t stream);
+  void OnStreamEnded(const std::string& endpoint, std::uint64_t stream);
+  // Another instance that served this resource has ended.
+  void OnPeerEnded();
+  // Whether all our files are in place; puts back what is not.
+  void CheckSockets();
+  // When OnTime is to be called next; it may be called at any time.
+  std::optional<MonoTime> next() const;
+  void OnTime();
+
+  // No further Register; what is open stays. For a resource that is being retired.
+  void Cease();
+  // Removes all sockets. Nothing happens after it.
+  void Stop();
+
+  struct State {
+    bool wanted = true;       // with a kubelet at all
+    bool registered = false;  // Register succeeded and its stream is open
+    std::string endpoint;     // current socket's file name
+    std::optional<WallTime> since;
+    std::string last_error;  // of the last attempt that failed, until one succeeds
+    std::uint64_t registrations = 0;
+    std::uint64_t losses = 0;
+  };
+  State state() const;
+  bool owns(const std::string& endpoint) const { return endpoints_.contains(endpoint); }
+
+ private:
+  struct Endpoint {
+    bool used = false;         // its Register has been sent
+    bool registering = false;  // and not answered
+    // The stream that stands for the registration: the first one opened after Register was sent.
+    std::optional<std::uint64_t> primary;
+    std::set<std::uint64_t> streams;
+    bool primary_alive() const { return primary && streams.contains(*primary); }
+  };
+  enum class Phase { kNew, kConnecting, kRegistering, kRegistered, kServing, kCeased, kStopped };
+
+  void Attempt();
+  void NewEndpoint();
+  void ConnectLater(const Error& error);
+  void TryLater(Duration delay);
+  void BecomeRegistered();
+  void Lose(const std::string& why);
+  void DropCurrent();
+  void ReleaseIfIdle(const std::string& endpoint);
+  Duration Delay(int failures);
+  void NoteTrouble(const std::string& message);
+
+  Host& host_;
+  const Clock& clock_;
+  const Options options_;
+  std::mt19937_64 random_;
+
+  Phase phase_ = Phase::kNew;
+  std::map<std::string, Endpoint> endpoints_;
+  std::string current_;       // key of endpoints_, or empty
+  os::FileIdentity kubelet_;  // at the last connect
+  os::FileIdentity seen_;     // at the last look
+  int failures_ = 0;
+  Duration connect_delay_ = kFirstConnectDelay;
+  Duration repair_delay_ = kFirstConnectDelay;
+
+  std::optional<MonoTime> attempt_at_;
+  std::optional<MonoTime> repair_at_;
+  std::optional<MonoTime> resend_at_;
+  std::optional<MonoTime> stream_by_;
+
+  std::optional<MonoTime> registered_at_;
+  std::optional<WallTime> since_;
+  std::string last_error_;
+  std::string logged_error_;
+  std::uint64_t registrations_ = 0;
+  std::uint64_t losses_ = 0;
+};
+
+}  // namespace ndp::plugin
