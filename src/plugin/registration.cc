@@ -28,8 +28,7 @@ void Registration::Attempt() {
   if (!options_.with_kubelet) {
     connect_delay_ = kFirstConnectDelay;
     phase_ = Phase::kServing;
-    log::Info("serving without a kubelet",
-              {{"resource", options_.resource}, {"socket", current_}});
+    log::Info("serving without a kubelet", {{"resource", options_.resource}, {"socket", current_}});
     return;
   }
   const auto identity = host_.Connect();
@@ -46,17 +45,17 @@ void Registration::Attempt() {
 
 void Registration::NewEndpoint() {
   do {
-    current_ = options_.with_kubelet
-                   ? RegistrationSocketName(options_.resource,
-                                            static_cast<std::uint32_t>(random_() >> 32))
-                   : FixedSocketName(options_.resource);
+    current_ =
+        options_.with_kubelet
+            ? RegistrationSocketName(options_.resource, static_cast<std::uint32_t>(random_() >> 32))
+            : FixedSocketName(options_.resource);
   } while (!endpoints_.try_emplace(current_).second);
 }
 
 void Registration::ConnectLater(const Error& error) {
   NoteTrouble(error.message());
   TryLater(connect_delay_);
-  connect_delay_ = std::min(connect_delay_ * 2, kLongestDelay);
+  connect_delay_ = std::min<Duration>(connect_delay_ * 2, kLongestDelay);
 }
 
 void Registration::TryLater(Duration delay) {
@@ -68,7 +67,8 @@ void Registration::TryLater(Duration delay) {
 // node must not all knock at the same moment.
 Duration Registration::Delay(int failures) {
   if (failures == 0) return Duration::zero();
-  const Duration base = std::min(kFirstDelay * (1LL << std::min(failures - 1, 10)), kLongestDelay);
+  const Duration base =
+      std::min<Duration>(kFirstDelay * (1LL << std::min(failures - 1, 10)), kLongestDelay);
   const auto fifth = static_cast<std::int64_t>(base.count() / 5);
   return base + Duration(std::uniform_int_distribution<std::int64_t>(-fifth, fifth)(random_));
 }
@@ -189,7 +189,8 @@ void Registration::CheckSockets() {
     NoteTrouble(made.error().message());
     repair_at_ = clock_.Now() + repair_delay_;
   }
-  repair_delay_ = repair_at_ ? std::min(repair_delay_ * 2, kLongestDelay) : kFirstConnectDelay;
+  repair_delay_ =
+      repair_at_ ? std::min<Duration>(repair_delay_ * 2, kLongestDelay) : kFirstConnectDelay;
 }
 
 void Registration::OnPeerEnded() {

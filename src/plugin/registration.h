@@ -47,9 +47,9 @@ class Registration {
   };
 
   struct Options {
-    std::string resource;        // "nvidia.com/gpu"
-    bool with_kubelet = true;    // false: serve only, under a fixed name
-    std::uint64_t seed = 0;      // of names and jitter
+    std::string resource;      // "nvidia.com/gpu"
+    bool with_kubelet = true;  // false: serve only, under a fixed name
+    std::uint64_t seed = 0;    // of names and jitter
   };
 
   // How long a registration must last for the next loss to be answered at once again.
