@@ -53,60 +53,71 @@ UniqueFd AcceptFrom(int listener) {
 
 }  // namespace
 
-UnixListener::UnixListener(EventLoop& loop, Options options, Accepted on_accept)
-    : loop_(loop),
-      options_(std::move(options)),
-      on_accept_(std::make_shared<Accepted>(std::move(on_accept))) {}
-
-Result<std::unique_ptr<UnixListener>> UnixListener::Open(EventLoop& loop, Options options,
-                                                         Accepted on_accept) {
-  NDP_TRY(Bound bound, Bind(options).Context("listen on " + options.path.string()));
-  std::unique_ptr<UnixListener> listener(
-      new UnixListener(loop, std::move(options), std::move(on_accept)));
-  listener->Install(std::move(bound));
-  return listener;
-}
-
-UnixListener::~UnixListener() {
-  if (!leave_file_ && Intact()) unlink(options_.path.c_str());
-}
-
-Result<UnixListener::Bound> UnixListener::Bind(const Options& options) {
+Result<UnixSocketFile> UnixSocketFile::Open(const std::filesystem::path& path, mode_t mode) {
   static std::atomic<unsigned> sequence = 0;
+  const std::string context = "listen on " + path.string();
   const std::filesystem::path temporary =
-      options.path.parent_path() /
-      (".s" + std::to_string(getpid()) + "-" + std::to_string(++sequence));
-  NDP_TRY(const Address address, AddressOf(temporary));
-  Bound bound{.fd = NewSocket(), .identity = {}};
-  if (!bound.fd) return ErrnoError(errno, "socket");
+      path.parent_path() / (".s" + std::to_string(getpid()) + "-" + std::to_string(++sequence));
+  NDP_TRY(const Address address, AddressOf(temporary).Context(context));
+  UniqueFd fd = NewSocket();
+  if (!fd) return ErrnoError(errno, context + ": socket");
   unlink(temporary.c_str());  // left by an earlier process with our id
-  if (bind(bound.fd.get(), address.get(), sizeof address.name) != 0) {
-    return ErrnoError(errno, "bind in " + options.path.parent_path().string());
+  if (bind(fd.get(), address.get(), sizeof address.name) != 0) {
+    return ErrnoError(errno, context + ": bind");
   }
   const auto failed = [&](const char* what) {
-    const Error error = ErrnoError(errno, what);
+    const Error error = ErrnoError(errno, context + ": " + what);
     unlink(temporary.c_str());
     return error;
   };
-  if (chmod(temporary.c_str(), options.mode) != 0) return failed("set mode");
-  auto identity = Identify(temporary);
+  if (chmod(temporary.c_str(), mode) != 0) return failed("set mode");
+  const auto identity = Identify(temporary);
   if (!identity.ok()) return failed("look at the new socket");
-  bound.identity = *identity;
-  if (listen(bound.fd.get(), kBacklog) != 0) return failed("listen");
-  if (rename(temporary.c_str(), options.path.c_str()) != 0) return failed("rename into place");
-  return bound;
+  if (listen(fd.get(), kBacklog) != 0) return failed("listen");
+  if (rename(temporary.c_str(), path.c_str()) != 0) return failed("rename into place");
+  return UnixSocketFile(path, std::move(fd), *identity);
 }
 
-void UnixListener::Install(Bound bound) {
-  watch_.Cancel();
-  fd_ = std::move(bound.fd);
-  identity_ = bound.identity;
-  watch_ = loop_.Watch(fd_.get(), EventLoop::Ready::kRead, [this] { Accept(); });
+UnixSocketFile& UnixSocketFile::operator=(UnixSocketFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(fd_, other.fd_);
+  std::swap(identity_, other.identity_);
+  std::swap(owns_file_, other.owns_file_);
+  return *this;
+}
+
+UnixSocketFile::~UnixSocketFile() {
+  if (fd_ && owns_file_ && Intact()) unlink(path_.c_str());
+}
+
+bool UnixSocketFile::Intact() const {
+  const auto found = Identify(path_);
+  return found.ok() && *found == identity_;
+}
+
+UnixListener::UnixListener(EventLoop& loop, Options options, UnixSocketFile file,
+                           Accepted on_accept)
+    : loop_(loop),
+      options_(std::move(options)),
+      on_accept_(std::make_shared<Accepted>(std::move(on_accept))),
+      file_(std::move(file)) {
+  WatchFile();
+}
+
+Result<std::unique_ptr<UnixListener>> UnixListener::Open(EventLoop& loop, Options options,
+                                                         Accepted on_accept) {
+  NDP_TRY(UnixSocketFile file, UnixSocketFile::Open(options.path, options.mode));
+  return std::unique_ptr<UnixListener>(
+      new UnixListener(loop, std::move(options), std::move(file), std::move(on_accept)));
+}
+
+void UnixListener::WatchFile() {
+  watch_ = loop_.Watch(file_.fd(), EventLoop::Ready::kRead, [this] { Accept(); });
 }
 
 // One connection a round: after the callback `this` may be gone.
 void UnixListener::Accept() {
-  UniqueFd connection = AcceptFrom(fd_.get());
+  UniqueFd connection = AcceptFrom(file_.fd());
   if (connection) {
     auto keep = on_accept_;
     (*keep)(std::move(connection));
@@ -116,23 +127,19 @@ void UnixListener::Accept() {
     // The descriptor stays readable: without a pause the loop would spin.
     log::Warning("cannot accept", {{"socket", options_.path.string()},
                                    {"error", ErrnoError(errno, "accept").message()}});
-    watch_ = loop_.After(std::chrono::milliseconds(100), [this] {
-      watch_ = loop_.Watch(fd_.get(), EventLoop::Ready::kRead, [this] { Accept(); });
-    });
+    watch_ = loop_.After(std::chrono::milliseconds(100), [this] { WatchFile(); });
   }
-}
-
-bool UnixListener::Intact() const {
-  const auto found = Identify(options_.path);
-  return found.ok() && *found == identity_;
 }
 
 Status UnixListener::PutBack() {
   if (Intact()) return {};
-  NDP_TRY(Bound bound, Bind(options_).Context("put back " + options_.path.string()));
+  NDP_TRY(UnixSocketFile file,
+          UnixSocketFile::Open(options_.path, options_.mode).Context("put the socket back"));
   std::vector<UniqueFd> waiting;
-  while (UniqueFd connection = AcceptFrom(fd_.get())) waiting.push_back(std::move(connection));
-  Install(std::move(bound));
+  while (UniqueFd connection = AcceptFrom(file_.fd())) waiting.push_back(std::move(connection));
+  watch_.Cancel();
+  file_ = std::move(file);
+  WatchFile();
   auto keep = on_accept_;
   for (UniqueFd& connection : waiting) (*keep)(std::move(connection));
   return {};

@@ -14,6 +14,33 @@
 
 namespace ndp::os {
 
+// A listening descriptor and its file: whoever sees the file can connect, since it is bound and
+// listens under a temporary name, then is renamed. Replaces whatever lies at the path.
+class UnixSocketFile {
+ public:
+  // kNotFound where the folder is missing. The descriptor is non-blocking and close-on-exec.
+  static Result<UnixSocketFile> Open(const std::filesystem::path& path, mode_t mode);
+  UnixSocketFile(UnixSocketFile&&) = default;
+  UnixSocketFile& operator=(UnixSocketFile&& other) noexcept;
+  // Removes the file if it is still ours.
+  ~UnixSocketFile();
+
+  int fd() const { return fd_.get(); }
+  // Whether our own file is at the path.
+  bool Intact() const;
+  // From now on the file stays where it is (for a successor of the same path).
+  void LeaveFile() { owns_file_ = false; }
+
+ private:
+  UnixSocketFile(std::filesystem::path path, UniqueFd fd, FileIdentity identity)
+      : path_(std::move(path)), fd_(std::move(fd)), identity_(identity) {}
+
+  std::filesystem::path path_;
+  UniqueFd fd_;
+  FileIdentity identity_;
+  bool owns_file_ = true;
+};
+
 // Listens at a path of its own and hands out accepted connections (non-blocking, close-on-exec).
 // gRPC's own listener cannot bind a second time after the kubelet has removed its file, and unlinks
 // a successor's file when it ends; this one does neither. Loop thread only.
@@ -26,41 +53,29 @@ class UnixListener {
   // Owns the descriptor; may destroy the listener.
   using Accepted = std::function<void(UniqueFd)>;
 
-  // Replaces whatever lies at the path. Whoever sees the file can connect: it is bound and listens
-  // under a temporary name, then is renamed. kNotFound where the folder is missing.
+  // Fails as UnixSocketFile does.
   static Result<std::unique_ptr<UnixListener>> Open(EventLoop& loop, Options options,
                                                     Accepted on_accept);
-  // Removes the file if it is still ours.
-  ~UnixListener();
   UnixListener(const UnixListener&) = delete;
   UnixListener& operator=(const UnixListener&) = delete;
 
   const std::filesystem::path& path() const { return options_.path; }
-  // Whether our own file is at the path.
-  bool Intact() const;
+  bool Intact() const { return file_.Intact(); }
   // Makes the file anew, with a new listening descriptor; accepted connections live on, those that
   // still waited are handed out now. Nothing to do where Intact().
   Status PutBack();
-  // From now on the file stays where it is (for a successor of the same path).
-  void LeaveFile() { leave_file_ = true; }
+  void LeaveFile() { file_.LeaveFile(); }
 
  private:
-  struct Bound {
-    UniqueFd fd;
-    FileIdentity identity;
-  };
-  UnixListener(EventLoop& loop, Options options, Accepted on_accept);
-  static Result<Bound> Bind(const Options& options);
-  void Install(Bound bound);
+  UnixListener(EventLoop& loop, Options options, UnixSocketFile file, Accepted on_accept);
+  void WatchFile();
   void Accept();
 
   EventLoop& loop_;
   Options options_;
   std::shared_ptr<Accepted> on_accept_;
-  FileIdentity identity_;
-  bool leave_file_ = false;
-  UniqueFd fd_;
-  EventLoop::Handle watch_;  // before fd_ closes
+  UnixSocketFile file_;
+  EventLoop::Handle watch_;  // ends before the descriptor does
 };
 
 // A connected, non-blocking descriptor at once, or: kNotFound (no file), kUnavailable (nobody
