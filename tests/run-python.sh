@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# The tests written in Python, against the programs of one build (NDP_BIN_DIR, default the dev
+# build). Further arguments go to pytest.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export NDP_BIN_DIR="${NDP_BIN_DIR:-$PWD/build/dev/bin}"
+# Debian's abseil was built without ASan: its containers and ours disagree on annotations.
+export ASAN_OPTIONS="detect_container_overflow=0:${ASAN_OPTIONS:-}"
+tests/setup-venv.sh
+exec build/venv/bin/python -m pytest -q tests/integration tests/python "$@"
