@@ -1,0 +1,287 @@
+#include "node/driver_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "inventory/discover.h"
+
+namespace ndp::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kDriverKey = "driver";
+constexpr const char* kLinksPrefix = "links ";
+// A scan waits at most this long for any GPU; late answers count when they come.
+constexpr Duration kScanPatience = 2s;
+// The event wait comes back every 5 s; what is still out after that hangs.
+constexpr Duration kCloseLook = 50ms;
+constexpr int kCloseLooks = 140;
+
+Duration RetryDelay(int failures) {
+  return std::min<Duration>(500ms * (1 << std::min(failures, 6)), 10s);
+}
+
+}  // namespace
+
+DriverSession::DriverSession(Deps deps, Duration rescan_interval, Events events)
+    : deps_(deps), rescan_interval_(rescan_interval), events_(std::move(events)) {}
+
+DriverSession::~DriverSession() {
+  *alive_ = false;
+  DropOnWorker(std::move(driver_));
+}
+
+void DriverSession::Start() {
+  set_rescan_interval(rescan_interval_);
+  Open();
+}
+
+void DriverSession::set_rescan_interval(Duration interval) {
+  rescan_interval_ = interval;
+  rescan_timer_ = deps_.loop.Every(interval, [this] { Rescan("interval"); });
+}
+
+void DriverSession::Open() {
+  if (opening_ || closing_ || released_ || driver_ != nullptr) return;
+  retry_timer_.Cancel();
+  opening_ = deps_.worker.Run(kDriverKey, [this, alive = alive_, loader = &deps_.loader] {
+    auto opened = loader->Open();
+    return [this, alive, opened = std::move(opened)]() mutable {
+      if (*alive) OnOpened(std::move(opened));
+    };
+  });
+  // Set aside: nvmlInit hangs. It is asked for again when it has come back.
+  if (!opening_) RetryLater(Error(Code::kDeadlineExceeded, "a call to open the driver does not return"));
+}
+
+void DriverSession::OnOpened(Result<std::shared_ptr<nvml::Driver>> opened) {
+  opening_ = false;
+  if (!opened) return RetryLater(opened.error());
+  if (released_) return DropOnWorker(*std::move(opened));
+  failures_ = 0;
+  driver_ = *std::move(opened);
+  last_ = driver_;
+  signs_ = ReadChangeSigns(deps_.host, deps_.devices, driver_->library());
+  log::Info("driver session opened", {{"library", driver_->library().string()}});
+  Scan();
+}
+
+void DriverSession::RetryLater(const Error& why) {
+  events_.failed(why);
+  retry_timer_ = deps_.loop.After(RetryDelay(failures_++), [this] { Open(); });
+}
+
+void DriverSession::Rescan(const std::string& why) {
+  if (released_ || closing_) return;
+  if (driver_ == nullptr) return Open();
+  const ChangeSigns now = ReadChangeSigns(deps_.host, deps_.devices, driver_->library());
+  if (const std::string changed = signs_.Difference(now); !changed.empty()) {
+    return Refresh(changed + " changed");
+  }
+  log::Debug("rescan", {{"why", why}});
+  Scan();
+}
+
+void DriverSession::OnDeviceNodes() {
+  if (driver_ == nullptr) {
+    failures_ = 0;
+    return Open();
+  }
+  Rescan("device nodes");
+}
+
+void DriverSession::Refresh(const std::string& why) {
+  if (closing_ || released_) return;
+  if (driver_ == nullptr) return Open();
+  log::Info("driver session refreshed", {{"why", why}});
+  Close();
+}
+
+void DriverSession::Close() {
+  closing_ = true;
+  ++scan_;  // answers of the old session no longer count
+  scanning_ = false;
+  scan_deadline_.Cancel();
+  ++links_round_;
+  events_.closing();
+  DropOnWorker(std::move(driver_));
+  AwaitClosed(kCloseLooks);
+}
+
+void DriverSession::AwaitClosed(int looks_left) {
+  if (!last_.expired() && looks_left > 0) {
+    retry_timer_ = deps_.loop.After(kCloseLook, [this, looks_left] { AwaitClosed(looks_left - 1); });
+    return;
+  }
+  if (!last_.expired()) {
+    log::Warning("a call hangs in the old driver session: opening a new one beside it");
+  }
+  closing_ = false;
+  if (released_) {
+    log::Info("driver released");
+  } else {
+    Open();
+  }
+}
+
+void DriverSession::Release() {
+  if (released_) return;
+  released_ = true;
+  retry_timer_.Cancel();
+  if (driver_ != nullptr) Close();
+}
+
+void DriverSession::Resume() {
+  if (!released_) return;
+  released_ = false;
+  log::Info("driver resumed");
+  if (!closing_) Open();
+}
+
+void DriverSession::DropOnWorker(std::shared_ptr<nvml::Driver> driver) {
+  if (driver == nullptr) return;
+  // Where even the worker's queue is stuck the reference is leaked rather than dropped here.
+  auto holder = std::make_shared<std::shared_ptr<nvml::Driver>>(std::move(driver));
+  const bool queued = deps_.worker.Run(kDriverKey, [holder] {
+    holder->reset();
+    return [] {};
+  });
+  if (!queued) new std::shared_ptr<std::shared_ptr<nvml::Driver>>(holder);
+}
+
+void DriverSession::Scan() {
+  if (scanning_) {
+    rescan_wanted_ = true;
+    return;
+  }
+  scanning_ = true;
+  rescan_wanted_ = false;
+  const std::uint64_t scan = ++scan_;
+  const bool queued = deps_.worker.Run(kDriverKey, [this, alive = alive_, scan, driver = driver_] {
+    auto count = driver->DeviceCount();
+    auto info = driver->Info();
+    return [this, alive, scan, count = std::move(count), info = std::move(info)] {
+      if (*alive && scan == scan_) OnCount(scan, count, info);
+    };
+  });
+  if (!queued) scanning_ = false;  // health has set the driver aside already
+}
+
+void DriverSession::OnCount(std::uint64_t scan, const nvml::Reply<unsigned>& count,
+                            const nvml::Reply<nvml::DriverInfo>& info) {
+  if (!count) {
+    scanning_ = false;
+    events_.failed(count.error().ToError().WithContext("count GPUs"));
+    // An answer of "driver gone" never heals within a session.
+    if (count.error().driver_gone()) Close();
+    return;
+  }
+  if (info) info_ = *info;
+  std::vector<Slot> slots(*count);
+  for (std::size_t i = 0; i < slots.size() && i < slots_.size(); ++i) {
+    const Slot& old = slots_[i];
+    slots[i].before = old.reply && *old.reply ? std::optional(**old.reply) : old.before;
+  }
+  slots_ = std::move(slots);
+  for (unsigned index = 0; index < slots_.size(); ++index) {
+    const auto& before = slots_[index].before;
+    const std::string key = before ? before->pci_bus_id : fmt::format("#{}", index);
+    const bool queued = deps_.worker.Run(key, [this, alive = alive_, scan, index, driver = driver_] {
+      auto gpu = driver->ReadGpu(index);
+      return [this, alive, scan, index, gpu = std::move(gpu)]() mutable {
+        if (*alive && scan == scan_) OnGpu(scan, index, std::move(gpu));
+      };
+    });
+    if (!queued) slots_[index].reply = std::unexpected(nvml::Failure{nvml::kTimeout, "scan", "a call does not return"});
+  }
+  const auto open_slots = std::ranges::count_if(slots_, [](const Slot& slot) { return !slot.reply; });
+  if (open_slots == 0) return Emit();
+  scan_deadline_ = deps_.loop.After(kScanPatience, [this] {
+    log::Warning("a GPU is slow to answer: going on without it");
+    Emit();
+  });
+}
+
+void DriverSession::OnGpu(std::uint64_t /*scan*/, unsigned index, nvml::Reply<nvml::Gpu> reply) {
+  slots_[index].reply = std::move(reply);
+  const bool all = std::ranges::all_of(slots_, [](const Slot& slot) { return slot.reply.has_value(); });
+  // Late answers, after the deadline, are news of their own.
+  if (all || !scan_deadline_) Emit();
+}
+
+void DriverSession::Emit() {
+  scan_deadline_.Cancel();
+  scanning_ = false;
+  inventory::Scan scan{.driver = info_, .gpus = {}};
+  for (const Slot& slot : slots_) {
+    if (slot.reply) {
+      scan.gpus.push_back(*slot.reply);
+    } else if (slot.before) {
+      scan.gpus.emplace_back(*slot.before);  // slow, not gone: what was known of it holds
+    } else {
+      scan.gpus.push_back(std::unexpected(nvml::Failure{nvml::kTimeout, "scan", "no answer yet"}));
+    }
+  }
+  inventory::Inventory inventory = inventory::Assemble(inventory::Platform::kNvml, scan, deps_.host);
+  targets_.clear();
+  for (const inventory::Gpu& gpu : inventory.gpus) targets_.push_back({gpu.uuid(), gpu.pci_bus_id()});
+  const bool again = rescan_wanted_;
+  events_.inventory(driver_, std::move(inventory));
+  if (again && driver_ != nullptr && !closing_) Scan();
+}
+
+void DriverSession::ReadLinks() {
+  if (driver_ == nullptr) return;
+  link_targets_ = targets_;
+  links_.assign(link_targets_.size(), {});
+  for (inventory::GpuLinks& links : links_) links.ancestors.assign(link_targets_.size(), -1);
+  ReadNextLinks(++links_round_, 0);
+}
+
+void DriverSession::ReadNextLinks(std::uint64_t round, std::size_t at) {
+  if (round != links_round_ || driver_ == nullptr) return;
+  if (at == link_targets_.size()) {
+    std::vector<std::string> warnings;
+    auto matrix = std::make_shared<const inventory::LinkMatrix>(
+        inventory::BuildLinkMatrix(link_targets_, links_, &warnings));
+    for (const std::string& warning : warnings) log::Warning("NVLink counts differ", {{"what", warning}});
+    events_.links(std::move(matrix));
+    return;
+  }
+  // A key of its own: minutes of link queries must not hold up the GPU's health polls, nor count
+  // against their watchdog.
+  const std::string& pci = link_targets_[at].pci_bus_id;
+  if (deps_.worker.set_aside(pci)) return ReadNextLinks(round, at + 1);
+  auto read = [this, alive = alive_, round, at, driver = driver_, targets = link_targets_] {
+    auto links = inventory::ReadGpuLinks(*driver, targets, at);
+    return [this, alive, round, at, links = std::move(links)]() mutable {
+      if (!*alive || round != links_round_) return;
+      links_[at] = std::move(links);
+      ReadNextLinks(round, at + 1);
+    };
+  };
+  links_at_ = at;
+  if (!deps_.worker.Run(kLinksPrefix + pci, std::move(read))) ReadNextLinks(round, at + 1);
+}
+
+void DriverSession::OnSetAside(const std::string& key, bool set_aside) {
+  if (key == kDriverKey) {
+    // Whatever was asked, its answer will be dropped.
+    opening_ = false;
+    scanning_ = false;
+    if (set_aside && driver_ == nullptr && !closing_ && !released_) {
+      RetryLater(Error(Code::kDeadlineExceeded, "opening the driver does not return"));
+    } else if (!set_aside) {
+      Rescan("a hanging call has returned");
+    }
+  } else if (set_aside && links_at_ < link_targets_.size() &&
+             key == kLinksPrefix + link_targets_[links_at_].pci_bus_id) {
+    ReadNextLinks(links_round_, links_at_ + 1);
+  }
+}
+
+}  // namespace ndp::node
