@@ -71,8 +71,9 @@ ChangeSigns ReadChangeSigns(const os::HostFs& host, const os::HostFs& devices,
   signs.by_name["device nodes"] = DeviceNodes(devices);
   struct stat file{};
   if (library.is_absolute()) {
-    signs.by_name["driver library"] =
-        ::stat(library.c_str(), &file) == 0 ? fmt::format("{}:{}", file.st_dev, file.st_ino) : "gone";
+    signs.by_name["driver library"] = ::stat(library.c_str(), &file) == 0
+                                          ? fmt::format("{}:{}", file.st_dev, file.st_ino)
+                                          : "gone";
   }
   signs.by_name["driver version"] = host.Read("/proc/driver/nvidia/version").value_or("");
   return signs;

@@ -55,7 +55,8 @@ void DriverSession::Open() {
     };
   });
   // Set aside: nvmlInit hangs. It is asked for again when it has come back.
-  if (!opening_) RetryLater(Error(Code::kDeadlineExceeded, "a call to open the driver does not return"));
+  if (!opening_)
+    RetryLater(Error(Code::kDeadlineExceeded, "a call to open the driver does not return"));
 }
 
 void DriverSession::OnOpened(Result<std::shared_ptr<nvml::Driver>> opened) {
@@ -114,7 +115,8 @@ void DriverSession::Close() {
 
 void DriverSession::AwaitClosed(int looks_left) {
   if (!last_.expired() && looks_left > 0) {
-    retry_timer_ = deps_.loop.After(kCloseLook, [this, looks_left] { AwaitClosed(looks_left - 1); });
+    retry_timer_ =
+        deps_.loop.After(kCloseLook, [this, looks_left] { AwaitClosed(looks_left - 1); });
     return;
   }
   if (!last_.expired()) {
@@ -190,15 +192,19 @@ void DriverSession::OnCount(std::uint64_t scan, const nvml::Reply<unsigned>& cou
   for (unsigned index = 0; index < slots_.size(); ++index) {
     const auto& before = slots_[index].before;
     const std::string key = before ? before->pci_bus_id : fmt::format("#{}", index);
-    const bool queued = deps_.worker.Run(key, [this, alive = alive_, scan, index, driver = driver_] {
-      auto gpu = driver->ReadGpu(index);
-      return [this, alive, scan, index, gpu = std::move(gpu)]() mutable {
-        if (*alive && scan == scan_) OnGpu(scan, index, std::move(gpu));
-      };
-    });
-    if (!queued) slots_[index].reply = std::unexpected(nvml::Failure{nvml::kTimeout, "scan", "a call does not return"});
+    const bool queued =
+        deps_.worker.Run(key, [this, alive = alive_, scan, index, driver = driver_] {
+          auto gpu = driver->ReadGpu(index);
+          return [this, alive, scan, index, gpu = std::move(gpu)]() mutable {
+            if (*alive && scan == scan_) OnGpu(scan, index, std::move(gpu));
+          };
+        });
+    if (!queued)
+      slots_[index].reply =
+          std::unexpected(nvml::Failure{nvml::kTimeout, "scan", "a call does not return"});
   }
-  const auto open_slots = std::ranges::count_if(slots_, [](const Slot& slot) { return !slot.reply; });
+  const auto open_slots =
+      std::ranges::count_if(slots_, [](const Slot& slot) { return !slot.reply; });
   if (open_slots == 0) return Emit();
   scan_deadline_ = deps_.loop.After(kScanPatience, [this] {
     log::Warning("a GPU is slow to answer: going on without it");
@@ -208,7 +214,8 @@ void DriverSession::OnCount(std::uint64_t scan, const nvml::Reply<unsigned>& cou
 
 void DriverSession::OnGpu(std::uint64_t /*scan*/, unsigned index, nvml::Reply<nvml::Gpu> reply) {
   slots_[index].reply = std::move(reply);
-  const bool all = std::ranges::all_of(slots_, [](const Slot& slot) { return slot.reply.has_value(); });
+  const bool all =
+      std::ranges::all_of(slots_, [](const Slot& slot) { return slot.reply.has_value(); });
   // Late answers, after the deadline, are news of their own.
   if (all || !scan_deadline_) Emit();
 }
@@ -226,9 +233,11 @@ void DriverSession::Emit() {
       scan.gpus.push_back(std::unexpected(nvml::Failure{nvml::kTimeout, "scan", "no answer yet"}));
     }
   }
-  inventory::Inventory inventory = inventory::Assemble(inventory::Platform::kNvml, scan, deps_.host);
+  inventory::Inventory inventory =
+      inventory::Assemble(inventory::Platform::kNvml, scan, deps_.host);
   targets_.clear();
-  for (const inventory::Gpu& gpu : inventory.gpus) targets_.push_back({gpu.uuid(), gpu.pci_bus_id()});
+  for (const inventory::Gpu& gpu : inventory.gpus)
+    targets_.push_back({gpu.uuid(), gpu.pci_bus_id()});
   const bool again = rescan_wanted_;
   events_.inventory(driver_, std::move(inventory));
   if (again && driver_ != nullptr && !closing_) Scan();
@@ -248,7 +257,8 @@ void DriverSession::ReadNextLinks(std::uint64_t round, std::size_t at) {
     std::vector<std::string> warnings;
     auto matrix = std::make_shared<const inventory::LinkMatrix>(
         inventory::BuildLinkMatrix(link_targets_, links_, &warnings));
-    for (const std::string& warning : warnings) log::Warning("NVLink counts differ", {{"what", warning}});
+    for (const std::string& warning : warnings)
+      log::Warning("NVLink counts differ", {{"what", warning}});
     events_.links(std::move(matrix));
     return;
   }

@@ -1,0 +1,60 @@
+// Dispatches on the name the program was called by, or on its first argument.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cmd/command.h"
+
+namespace ndp::cmd {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"device-plugin", "nvidia-device-plugin", "offer this node's GPUs to the kubelet",
+     RunDevicePlugin},
+};
+
+std::string Usage() {
+  std::string text = "usage: ndp COMMAND [OPTION...]\n\ncommands:\n";
+  for (const Command& command : kCommands)
+    text += fmt::format("  {:20} {}\n", command.name, command.summary);
+  return text +
+         "\n  ndp COMMAND --help   the command's options\n"
+         "  ndp --version        version and commit\n";
+}
+
+int Main(std::vector<std::string> args) {
+  const std::string called = std::filesystem::path(args[0]).filename().string();
+  args.erase(args.begin());
+  for (const Command& command : kCommands) {
+    if (called == command.alias) return command.run(called, args);
+  }
+  const std::string first = args.empty() ? "" : args[0];
+  if (first == "--version" || first == "-v" || first == "version") {
+    std::puts(VersionText().c_str());
+    return kOk;
+  }
+  if (first == "--help" || first == "-h" || first == "help") {
+    std::fputs(Usage().c_str(), stdout);
+    return kOk;
+  }
+  for (const Command& command : kCommands) {
+    if (first == command.name) {
+      args.erase(args.begin());
+      return command.run(fmt::format("ndp {}", command.name), args);
+    }
+  }
+  std::fputs(first.empty() ? "ndp: no command given\n"
+                           : fmt::format("ndp: unknown command \"{}\"\n", first).c_str(),
+             stderr);
+  std::fputs(Usage().c_str(), stderr);
+  return kUsage;
+}
+
+}  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
+
+}  // namespace ndp::cmd
+
+int main(int argc, char** argv) { return ndp::cmd::Main({argv, argv + argc}); }

@@ -1,0 +1,98 @@
+#include "cmd/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/text.h"
+#include "cmd/command.h"
+
+namespace ndp::cmd {
+namespace {
+
+std::string Names(const config::Option& option) {
+  std::string names = fmt::format("--{}", option.flag);
+  for (std::string_view alias : option.aliases) {
+    names += fmt::format(",{}{}", alias.size() == 1 ? "-" : "--", alias);
+  }
+  return names;
+}
+
+std::string Help(const config::Option& option, config::Program program) {
+  std::string help(option.help);
+  if (!option.bind.choices.empty())
+    help += fmt::format(" ({})", fmt::join(option.bind.choices, ", "));
+  if (!option.DefaultText().empty()) help += fmt::format(" [{}]", option.DefaultText());
+  if (const auto env = option.EnvOf(program); !env.empty())
+    help += fmt::format(" [${}]", fmt::join(env, ", $"));
+  return help;
+}
+
+// The option that a mistyped one may have meant, for the message.
+std::string DidYouMean(config::Program program, const std::vector<std::string>& args) {
+  std::vector<std::string_view> flags;
+  for (const config::Option* option : config::OptionsOf(program)) {
+    if (!option->flag.empty()) flags.push_back(option->flag);
+    flags.insert(flags.end(), option->aliases.begin(), option->aliases.end());
+  }
+  for (std::string_view arg : args) {
+    if (!arg.starts_with("--")) continue;
+    const std::string_view flag =
+        arg.substr(2, arg.find('=') == std::string_view::npos ? arg.npos : arg.find('=') - 2);
+    if (std::ranges::find(flags, flag) != flags.end() || flag == "help" || flag == "version")
+      continue;
+    if (auto near = Nearest(flag, flags))
+      return fmt::format("unknown option --{}: did you mean --{}?", flag, *near);
+    return fmt::format("unknown option --{}", flag);
+  }
+  return "";
+}
+
+}  // namespace
+
+Parsed ParseCommandLine(config::Program program, const std::string& name,
+                        const std::vector<std::string>& args) {
+  CLI::App app(VersionText(), name);
+  app.set_version_flag("--version", VersionText());
+  app.get_formatter()->column_width(36);
+  std::vector<std::pair<const config::Option*, CLI::Option*>> made;
+  for (const config::Option* option : config::OptionsOf(program)) {
+    if (option->flag.empty()) continue;
+    CLI::Option* cli = nullptr;
+    if (option->bind.kind == config::Kind::kBool) {
+      cli = app.add_flag(Names(*option), Help(*option, program));
+    } else {
+      cli = app.add_option(Names(*option), Help(*option, program))
+                ->type_name(fmt::format("<{}>", config::KindName(option->bind.kind)));
+      // An empty value counts: --kubelet-socket= means "do not register".
+      cli->expected(1)->allow_extra_args(false);
+      if (option->bind.kind == config::Kind::kList)
+        cli->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    }
+    if (option->bind.kind != config::Kind::kList)
+      cli->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    made.emplace_back(option, cli);
+  }
+  Parsed parsed;
+  try {
+    std::vector<std::string> reversed(args.rbegin(), args.rend());
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      parsed.exit = app.exit(error);
+      return parsed;
+    }
+    const std::string hint = DidYouMean(program, args);
+    fmt::print(stderr, "{}: {}\n{} --help lists the options\n", name,
+               hint.empty() ? error.what() : hint, name);
+    parsed.exit = kUsage;
+    return parsed;
+  }
+  for (const auto& [option, cli] : made) {
+    if (cli->count() > 0) parsed.given[std::string(option->id())] = cli->results();
+  }
+  return parsed;
+}
+
+}  // namespace ndp::cmd
