@@ -1,0 +1,77 @@
+// `ndp device-plugin`: settings, loop and node; nothing else happens here.
+#include <fmt/format.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "base/log.h"
+#include "cmd/command.h"
+#include "cmd/options.h"
+#include "config/load.h"
+#include "doc/json.h"
+#include "node/node.h"
+#include "nvml/dl_driver.h"
+#include "os/event_loop.h"
+#include "os/process.h"
+
+namespace ndp::cmd {
+namespace {
+
+void LogSettings(const config::Loaded& loaded) {
+  log::Init(loaded.settings.log);
+  for (const std::string& warning : loaded.warnings) log::Warning(warning);
+  log::Info("settings", {{"settings", doc::ToJson(config::ToJson(loaded))}});
+}
+
+}  // namespace
+
+int RunDevicePlugin(const std::string& name, const std::vector<std::string>& args) {
+  const Parsed parsed = ParseCommandLine(config::Program::kDevicePlugin, name, args);
+  if (parsed.exit) return *parsed.exit;
+
+  // Every later thread inherits the mask; the loop reads the signals.
+  os::BlockSignals({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE});
+  // Workers are few and allocate little: an arena for each would cost memory for nothing.
+  ::mallopt(M_ARENA_MAX, 2);
+
+  const config::Inputs inputs{.program = config::Program::kDevicePlugin, .flags = parsed.given};
+  auto loaded = config::Load(inputs);
+  if (!loaded) {
+    fmt::print(stderr, "{}: {}\n", name, loaded.error().message());
+    return loaded.error().code() == Code::kInvalidArgument ? kUsage : kFailed;
+  }
+  log::Info("starting", {{"version", VersionText()}});
+  LogSettings(*loaded);
+
+  auto loop = os::EventLoop::Create();
+  if (!loop) {
+    fmt::print(stderr, "{}: {}\n", name, loop.error().message());
+    return kFailed;
+  }
+  SystemClock clock;
+  nvml::DlLoader loader(loaded->settings.common.driver_root_ctr_path);
+  int exit_code = kOk;
+  node::Node node(*std::move(loaded),
+                  {.loop = **loop,
+                   .clock = clock,
+                   .loader = loader,
+                   .reload = [&inputs] {
+                     auto again = config::Load(inputs);
+                     if (again) LogSettings(*again);
+                     return again;
+                   },
+                   .exit = [&](int code) {
+                     exit_code = code;
+                     (*loop)->Stop();
+                   }});
+  node.Start();
+  (*loop)->Run();
+  // Workers may hang in the driver for ever: nobody waits for them, and no destructor that they
+  // could still need runs.
+  std::fflush(nullptr);
+  ::_exit(exit_code);
+}
+
+}  // namespace ndp::cmd
