@@ -153,7 +153,7 @@ Result<UniqueFd> ConnectUnix(const std::filesystem::path& path) {
   // A unix socket connects at once or not at all.
   while (connect(fd.get(), address.get(), sizeof address.name) != 0) {
     if (errno == EINTR) continue;
-    if (errno == EAGAIN) return Error(Code::kUnavailable, context + ": its queue is full");
+    if (errno == EAGAIN) return Error(Code::kDeadlineExceeded, context + ": its queue is full");
     return ErrnoError(errno, context);
   }
   return fd;
