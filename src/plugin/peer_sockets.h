@@ -15,6 +15,7 @@ namespace ndp::plugin {
 class PeerSockets {
  public:
   void Appeared(std::string_view name) { accepting_.insert_or_assign(std::string(name), true); }
+  bool Knows(std::string_view name) const { return accepting_.contains(name); }
   // Whether a living peer has ended by this.
   bool Vanished(std::string_view name);
   // The result of a connect. Whether a living peer has ended by this.

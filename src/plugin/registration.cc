@@ -235,6 +235,11 @@ void Registration::Stop() {
   for (const auto& [name, endpoint] : std::exchange(endpoints_, {})) host_.RemoveSocket(name);
 }
 
+bool Registration::IsKubelets(std::uint64_t stream) const {
+  return std::ranges::any_of(
+      endpoints_, [stream](const auto& entry) { return entry.second.primary == stream; });
+}
+
 Registration::State Registration::state() const {
   State state{.wanted = options_.with_kubelet,
               .endpoint = current_,

@@ -94,8 +94,11 @@ class Registration {
     std::string last_error;  // of the last attempt that failed, until one succeeds
     std::uint64_t registrations = 0;
     std::uint64_t losses = 0;
+    bool operator==(const State&) const = default;
   };
   State state() const;
+  // Whether the stream stands for a registration, also for an earlier one.
+  bool IsKubelets(std::uint64_t stream) const;
   bool owns(const std::string& endpoint) const { return endpoints_.contains(endpoint); }
 
  private:
