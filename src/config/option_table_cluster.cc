@@ -1,0 +1,178 @@
+#include "config/check.h"
+#include "config/codec.h"
+#include "config/option_table.h"
+
+namespace ndp::config {
+namespace {
+
+void AddGfdOptions(std::vector<Option>& table) {
+  table.insert(
+      table.end(),
+      {
+          {.flag = "oneshot",
+           .gfd_env = "GFD_ONESHOT",
+           .key = "flags.gfd.oneshot",
+           .fallback = "false",
+           .help = "Write the labels once and exit",
+           .programs = kGfd,
+           .bind = Bind([](auto& s) -> auto& { return s.gfd.oneshot; })},
+          {.flag = "no-timestamp",
+           .gfd_env = "GFD_NO_TIMESTAMP",
+           .key = "flags.gfd.noTimestamp",
+           .fallback = "false",
+           .help = "Leave the timestamp label out",
+           .programs = kGfd,
+           .bind = Bind([](auto& s) -> auto& { return s.gfd.no_timestamp; })},
+          {.flag = "sleep-interval",
+           .gfd_env = "GFD_SLEEP_INTERVAL",
+           .key = "flags.gfd.sleepInterval",
+           .fallback = "60s",
+           .help = "Time between two passes, or infinite",
+           .programs = kGfd,
+           .bind = Bind([](auto& s) -> auto& { return s.gfd.sleep_interval; }, PositiveOrInfinite)},
+          {.flag = "output-file",
+           .aliases = {"output", "o"},
+           .gfd_env = "GFD_OUTPUT_FILE",
+           .key = "flags.gfd.outputFile",
+           .fallback = "/etc/kubernetes/node-feature-discovery/features.d/gfd",
+           .help = "Where labels are written; empty: standard output",
+           .programs = kGfd,
+           .bind = Bind([](auto& s) -> auto& { return s.gfd.output_file; })},
+          {.flag = "keep-output-file",
+           .env = {"KEEP_OUTPUT_FILE"},
+           .key = "flags.gfd.keepOutputFile",
+           .fallback = "false",
+           .help = "Leave the output file behind on exit",
+           .programs = kGfd,
+           .bind = Bind([](auto& s) -> auto& { return s.gfd.keep_output_file; })},
+          {.flag = "machine-type-file",
+           .gfd_env = "GFD_MACHINE_TYPE_FILE",
+           .key = "flags.gfd.machineTypeFile",
+           .fallback = "/sys/class/dmi/id/product_name",
+           .help = "File with the machine's type",
+           .programs = kGfd,
+           .bind = Bind([](auto& s) -> auto& { return s.gfd.machine_type_file; })},
+          {.flag = "use-node-feature-api",
+           .env = {"USE_NODE_FEATURE_API"},
+           .gfd_env = "GFD_USE_NODE_FEATURE_API",
+           .key = "flags.useNodeFeatureAPI",
+           .fallback = "true",
+           .help = "Publish the labels as a NodeFeature object",
+           .programs = kGfd,
+           .bind = Bind([](auto& s) -> auto& { return s.gfd.use_node_feature_api; })},
+          {.flag = "kube-api-qps",
+           .env = {"KUBE_API_QPS"},
+           .fallback = "5",
+           .help = "Requests a second to the API server",
+           .programs = kGfd,
+           .bind = Bind([](auto& s) -> auto& { return s.gfd.kube_api_qps; }, NumberPositive)},
+          {.flag = "kube-api-burst",
+           .env = {"KUBE_API_BURST"},
+           .fallback = "10",
+           .help = "Requests at once to the API server",
+           .programs = kGfd,
+           .bind = Bind([](auto& s) -> auto& { return s.gfd.kube_api_burst; }, CountPositive)},
+      });
+}
+
+void AddIdentityOptions(std::vector<Option>& table) {
+  table.insert(table.end(),
+               {
+                   {.flag = "kubeconfig",
+                    .env = {"KUBECONFIG"},
+                    .fallback_text = "the pod's service account",
+                    .help = "How to reach the API server",
+                    .programs = kGfd | kManager,
+                    .bind = Bind([](auto& s) -> auto& { return s.cluster.kubeconfig; })},
+                   {.flag = "node-name",
+                    .env = {"NODE_NAME"},
+                    .fallback_text = "none; required by config-manager",
+                    .help = "This node's name",
+                    .programs = kGfd | kManager,
+                    .bind = Bind([](auto& s) -> auto& { return s.cluster.node_name; })},
+                   {.flag = "namespace",
+                    .env = {"NAMESPACE"},
+                    .fallback_text = "none",
+                    .help = "Namespace of this pod",
+                    .programs = kGfd,
+                    .bind = Bind([](auto& s) -> auto& { return s.cluster.pod_namespace; })},
+                   {.flag = "pod-name",
+                    .env = {"POD_NAME"},
+                    .fallback_text = "none",
+                    .help = "Name of this pod",
+                    .programs = kGfd,
+                    .bind = Bind([](auto& s) -> auto& { return s.cluster.pod_name; })},
+               });
+}
+
+void AddManagerOptions(std::vector<Option>& table) {
+  table.insert(
+      table.end(),
+      {
+          {.flag = "oneshot",
+           .env = {"ONESHOT"},
+           .fallback = "false",
+           .help = "Apply the configuration once and exit",
+           .programs = kManager,
+           .bind = Bind([](auto& s) -> auto& { return s.manager.oneshot; })},
+          {.flag = "node-label",
+           .env = {"NODE_LABEL"},
+           .fallback = "nvidia.com/device-plugin.config",
+           .help = "Label of this node that names its configuration",
+           .programs = kManager,
+           .bind = Bind([](auto& s) -> auto& { return s.manager.node_label; }, NonEmpty)},
+          {.flag = "config-file-srcdir",
+           .env = {"CONFIG_FILE_SRCDIR"},
+           .fallback_text = "none; required",
+           .help = "Folder with the configurations",
+           .programs = kManager,
+           .bind = Bind([](auto& s) -> auto& { return s.manager.config_file_srcdir; })},
+          {.flag = "config-file-dst",
+           .env = {"CONFIG_FILE_DST"},
+           .fallback_text = "none; required",
+           .help = "Link that is pointed at the chosen configuration",
+           .programs = kManager,
+           .bind = Bind([](auto& s) -> auto& { return s.manager.config_file_dst; })},
+          {.flag = "default-config",
+           .env = {"DEFAULT_CONFIG"},
+           .fallback_text = "none",
+           .help = "Configuration of a node without the label",
+           .programs = kManager,
+           .bind = Bind([](auto& s) -> auto& { return s.manager.default_config; })},
+          {.flag = "fallback-strategies",
+           .env = {"FALLBACK_STRATEGIES"},
+           .fallback_text = "none",
+           .help = "What to take without label and default, in order: a file called `default` "
+                   "(named), the only file (single), none (empty)",
+           .programs = kManager,
+           .bind = Bind([](auto& s) -> auto& { return s.manager.fallback_strategies; })},
+          {.flag = "send-signal",
+           .env = {"SEND_SIGNAL"},
+           .fallback = "true",
+           .help = "Signal the process after a change",
+           .programs = kManager,
+           .bind = Bind([](auto& s) -> auto& { return s.manager.send_signal; })},
+          {.flag = "signal",
+           .env = {"SIGNAL"},
+           .fallback = "1",
+           .help = "The signal's number",
+           .programs = kManager,
+           .bind = Bind([](auto& s) -> auto& { return s.manager.signal; }, SignalNumber)},
+          {.flag = "process-to-signal",
+           .env = {"PROCESS_TO_SIGNAL"},
+           .fallback = "nvidia-device-plugin",
+           .help = "The process's argv[0]",
+           .programs = kManager,
+           .bind = Bind([](auto& s) -> auto& { return s.manager.process_to_signal; }, NonEmpty)},
+      });
+}
+
+}  // namespace
+
+void AddClusterOptions(std::vector<Option>& table) {
+  AddGfdOptions(table);
+  AddIdentityOptions(table);
+  AddManagerOptions(table);
+}
+
+}  // namespace ndp::config
