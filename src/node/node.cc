@@ -1,0 +1,263 @@
+#include "node/node.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "base/duration.h"
+#include "node/known_gpus.h"
+#include "web/address.h"
+
+namespace ndp::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kFailed = 1;
+constexpr const char* kCheckpoint = "kubelet_internal_checkpoint";
+// What events may have missed is looked at this often.
+constexpr Duration kPoll = 10s;
+// A driver makes its device nodes one after another.
+constexpr Duration kDevicesSettle = 100ms;
+
+os::HostFs DevicesRoot(const config::Common& common) {
+  const os::HostFs driver(common.driver_root_ctr_path);
+  return driver.IsDirectory("/dev") ? driver : os::HostFs(common.host_root);
+}
+
+}  // namespace
+
+Node::Node(config::Loaded loaded, Deps deps)
+    : loaded_(std::move(loaded)),
+      deps_(std::move(deps)),
+      limit_(deps_.clock),
+      host_(settings().common.host_root),
+      devices_(DevicesRoot(settings().common)),
+      loader_(settings().common.driver_root_ctr_path),
+      board_(std::make_shared<health::HealthBoard>()),
+      worker_(deps_.loop, deps_.clock, {.watchdog = settings().health.watchdog},
+              [this](const std::string& key, bool set_aside) {
+                if (session_) session_->OnSetAside(key, set_aside);
+              }) {}
+
+Node::~Node() { *alive_ = false; }
+
+void Node::Start() {
+  for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGQUIT}) {
+    signals_.push_back(deps_.loop.OnSignal(signal, [this, signal] { OnSignal(signal); }));
+  }
+  if (auto opened = OpenWeb(); !opened) {
+    log::Error(opened.error().message());
+    return Stop(kFailed);
+  }
+  if (const auto dead = rpc::RemoveDeadSockets(settings().plugin.socket_dir); dead > 0) {
+    log::Info("removed sockets that a killed process left", {{"count", std::to_string(dead)}});
+  }
+  ReadHeld();
+  WatchFolders();
+  poll_timer_ = deps_.loop.Every(kPoll, [this] { Poll(); });
+  session_ = std::make_unique<DriverSession>(
+      DriverSession::Deps{.loop = deps_.loop,
+                          .clock = deps_.clock,
+                          .loader = loader_,
+                          .worker = worker_,
+                          .host = host_,
+                          .devices = devices_},
+      settings().plugin.rescan_interval,
+      DriverSession::Events{
+          .inventory = [this](const std::shared_ptr<nvml::Driver>&,
+                              inventory::Inventory fresh) { OnInventory(std::move(fresh)); },
+          .failed = [this](const Error& why) { OnDriverFailed(why); },
+          .closing = [this] { OnDriverClosing(); },
+          .links =
+              [this](std::shared_ptr<const inventory::LinkMatrix> links) {
+                OnLinks(std::move(links));
+              }});
+  session_->Start();
+}
+
+Status Node::OpenWeb() {
+  web_.reset();
+  const config::ListenAddress& at = settings().web.listen_address;
+  if (at.off()) return {};
+  NDP_TRY(web_,
+          web::Server::Open(
+              deps_.loop, web::Address{.unix_path = at.unix_path, .host = at.host, .port = at.port},
+              {.live = [this](std::function<void(Status)> done) { Ping(std::move(done)); },
+               .ready = [this] { return Ready(); },
+               .metrics = [this] { return metrics_.Text(); },
+               .status = [this] { return StatusDocument(); }}));
+  return {};
+}
+
+void Node::WatchFolders() {
+  const std::string& sockets = settings().plugin.socket_dir;
+  const auto watch = [this](const std::filesystem::path& folder, os::DirWatch::Callback callback) {
+    auto opened = os::DirWatch::Open(deps_.loop, folder, std::move(callback));
+    if (!opened) {
+      log::Warning("cannot watch a folder: changes are seen by polling alone",
+                   {{"folder", folder.string()}, {"why", opened.error().message()}});
+    }
+    return opened ? *std::move(opened) : nullptr;
+  };
+  socket_watch_ = watch(sockets, [this](os::DirWatch::Change change, std::string_view name) {
+    OnSocketFolder(change, name);
+  });
+  if (socket_watch_ && !socket_watch_->watching()) {
+    log::Warning("the socket folder is missing: waiting for it", {{"folder", sockets}});
+  }
+  for (const char* folder : {"/dev", "/dev/nvidia-caps"}) {
+    device_watches_.push_back(watch(devices_.Path(folder), [this](os::DirWatch::Change change,
+                                                                  std::string_view name) {
+      const bool ours = name.starts_with("nvidia") || change == os::DirWatch::Change::kLookAgain;
+      if (!ours || change == os::DirWatch::Change::kWritten || devices_settle_) return;
+      devices_settle_ = deps_.loop.After(kDevicesSettle, [this] {
+        devices_settle_.Cancel();
+        session_->OnDeviceNodes();
+      });
+    }));
+  }
+  if (const std::string& file = settings().common.config_file; !file.empty()) {
+    auto opened =
+        FileWatch::Open(deps_.loop, file, [this] { Reload("the configuration file has changed"); });
+    if (opened) {
+      config_watch_ = *std::move(opened);
+    } else {
+      log::Warning("cannot watch the configuration file: SIGHUP reloads it",
+                   {{"why", opened.error().message()}});
+    }
+  }
+}
+
+void Node::OnSocketFolder(os::DirWatch::Change change, std::string_view name) {
+  // A resource's server may be retired by what follows.
+  for (auto& [resource, server] : servers_) server->OnFolderEvent(change, name);
+  if (name == kCheckpoint || change == os::DirWatch::Change::kLookAgain) ScheduleReconcile();
+}
+
+void Node::OnSignal(int signal) {
+  if (signal == SIGHUP) {
+    Reload("SIGHUP");
+    if (session_) session_->Refresh("SIGHUP");
+    return;
+  }
+  log::Info("stopping", {{"signal", std::to_string(signal)}});
+  Stop(0);
+}
+
+void Node::Stop(int code) {
+  if (std::exchange(stopping_, true)) return;
+  servers_.clear();
+  web_.reset();
+  deps_.exit(code);
+}
+
+void Node::OnInventory(inventory::Inventory fresh) {
+  driver_error_.clear();
+  index_in_doubt_ = false;
+  const bool first = inventory_ == nullptr;
+  for (const inventory::BrokenGpu& broken : fresh.broken) {
+    if (limit_.Allow(fmt::format("broken {}", broken.index))) {
+      log::Warning("a GPU cannot be read",
+                   {{"index", std::to_string(broken.index)}, {"why", broken.reason}});
+    }
+  }
+  if (first) {
+    log::Info("GPUs found", {{"count", std::to_string(fresh.gpus.size())},
+                             {"driver", fresh.driver.driver_version}});
+  }
+  auto merged = first ? std::move(fresh) : KeepVanished(*inventory_, std::move(fresh));
+  const auto uuids = [](const inventory::Inventory& inventory) {
+    std::vector<std::string> all;
+    for (const inventory::Gpu& gpu : inventory.gpus) all.push_back(gpu.uuid());
+    return all;
+  };
+  const bool same_gpus = !first && uuids(*inventory_) == uuids(merged);
+  if (!same_gpus) links_ = nullptr;
+  merged.links = links_;
+  inventory_ = std::make_shared<const inventory::Inventory>(std::move(merged));
+  scores_ = std::make_shared<const resource::PairScores>(resource::ScoresOf(*inventory_));
+  if (first) {
+    Reconcile();
+  } else {
+    ScheduleReconcile();
+  }
+  if (links_ == nullptr) ReadLinksWhenRegistered();
+}
+
+void Node::OnDriverFailed(const Error& why) {
+  const bool news = driver_error_ != why.message();
+  driver_error_ = why.message();
+  if (inventory_ == nullptr && settings().common.fail_on_init_error) {
+    log::Error("no usable NVIDIA driver (fail-on-init-error is set)", {{"why", why.message()}});
+    return Stop(kFailed);
+  }
+  if (news || limit_.Allow("driver")) {
+    log::Warning("no usable NVIDIA driver: trying again", {{"why", why.message()}});
+  }
+  // Pods may hold devices of ours from before: they are listed although nothing can be offered.
+  if (inventory_ == nullptr) ScheduleReconcile();
+}
+
+void Node::OnDriverClosing() {}
+
+void Node::OnLinks(std::shared_ptr<const inventory::LinkMatrix> links) {
+  links_ = std::move(links);
+  if (inventory_ == nullptr) return;
+  inventory::Inventory with = *inventory_;
+  with.links = links_;
+  inventory_ = std::make_shared<const inventory::Inventory>(std::move(with));
+  scores_ = std::make_shared<const resource::PairScores>(resource::ScoresOf(*inventory_));
+  log::Info("GPU links read", {{"pairs", std::to_string(links_->pairs.size() / 2)}});
+  ScheduleReconcile();
+}
+
+void Node::Reload(const std::string& why) {
+  log::Info("reloading the configuration", {{"why", why}});
+  const auto refuse = [this](const Error& error) {
+    config_error_ = error.message();
+    log::Error("the new configuration is refused, the old one goes on", {{"why", config_error_}});
+    metrics_
+        .AddCounter("ndp_config_reload_errors_total", "Configurations that were refused on reload.")
+        .Increment();
+    UpdateMetrics();
+  };
+  auto next = deps_.reload();
+  if (!next) return refuse(next.error());
+  if (inventory_ != nullptr) {
+    auto set = resource::Build(next->settings, *inventory_,
+                               {.loading = true, .previous_scan = &previous_layouts_});
+    if (!set) return refuse(set.error());
+  }
+  Adopt(*std::move(next));
+}
+
+void Node::Adopt(config::Loaded next) {
+  const config::Settings before = std::exchange(loaded_, std::move(next)).settings;
+  config_error_.clear();
+  deps_.adopted(loaded_);
+  worker_.set_watchdog(settings().health.watchdog);
+  if (settings().plugin.rescan_interval != before.plugin.rescan_interval) {
+    session_->set_rescan_interval(settings().plugin.rescan_interval);
+  }
+  if (settings().common.driver_root_ctr_path != before.common.driver_root_ctr_path) {
+    loader_.set_driver_root(settings().common.driver_root_ctr_path);
+    devices_ = DevicesRoot(settings().common);
+    session_->Refresh("the driver root has changed");
+  }
+  if (!(settings().web == before.web)) {
+    if (auto opened = OpenWeb(); !opened) log::Error(opened.error().message());
+  }
+  ScheduleReconcile();
+}
+
+void Node::Poll() {
+  for (auto& [resource, server] : servers_) server->Poll();
+  // Pods come and go without a sign where the folder cannot be watched.
+  ScheduleReconcile();
+}
+
+}  // namespace ndp::node

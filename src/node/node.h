@@ -1,0 +1,133 @@
+// The device plugin's composition root: owns the current snapshots and everything that lives on the
+// loop, and reconciles the resources' servers with whatever has changed. Loop thread only.
+//
+// Split over node.cc (life), reconcile.cc (snapshots to servers) and status.cc (what it tells).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "config/load.h"
+#include "doc/value.h"
+#include "health/board.h"
+#include "inventory/inventory.h"
+#include "metrics/registry.h"
+#include "node/driver_session.h"
+#include "node/file_watch.h"
+#include "node/offer.h"
+#include "nvml/dl_driver.h"
+#include "nvml/query_worker.h"
+#include "os/dir_watch.h"
+#include "os/event_loop.h"
+#include "os/host_fs.h"
+#include "plugin/held_devices.h"
+#include "resource/resource_set.h"
+#include "rpc/resource_server.h"
+#include "web/server.h"
+
+namespace ndp::node {
+
+class Node {
+ public:
+  struct Deps {
+    os::EventLoop& loop;
+    const Clock& clock;  // thread-safe
+    // The configuration again, from the same command line and environment.
+    std::function<Result<config::Loaded>()> reload;
+    // A configuration has been taken over.
+    std::function<void(const config::Loaded&)> adopted;
+    // End the program with this status, once the sockets are gone.
+    std::function<void(int code)> exit;
+    std::string version;
+  };
+
+  Node(config::Loaded loaded, Deps deps);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // Everything else follows from the loop.
+  void Start();
+
+ private:
+  const config::Settings& settings() const { return loaded_.settings; }
+
+  // node.cc
+  Status OpenWeb();
+  void WatchFolders();
+  void OnSocketFolder(os::DirWatch::Change change, std::string_view name);
+  void OnSignal(int signal);
+  void Stop(int code);
+  void OnInventory(inventory::Inventory fresh);
+  void OnDriverFailed(const Error& why);
+  void OnDriverClosing();
+  void OnLinks(std::shared_ptr<const inventory::LinkMatrix> links);
+  void Reload(const std::string& why);
+  void Adopt(config::Loaded next);
+  void Poll();
+
+  // reconcile.cc
+  void ScheduleReconcile();
+  void Reconcile();
+  void ReadHeld();
+  void Apply(std::vector<Offer> offers);
+  void Serve(plugin::Resource resource);
+  void ReadLinksWhenRegistered();
+
+  // status.cc
+  doc::Value StatusDocument() const;
+  Status Ready() const;
+  void Ping(std::function<void(Status)> done);
+  void UpdateMetrics();
+  void LogChanges(const resource::ResourceSet& before);
+
+  config::Loaded loaded_;
+  Deps deps_;
+  metrics::Registry metrics_;
+  log::RateLimit limit_;
+  os::HostFs host_;
+  os::HostFs devices_;
+  nvml::DlLoader loader_;
+
+  // Current snapshots.
+  std::shared_ptr<const inventory::Inventory> inventory_;  // null until the first scan
+  std::shared_ptr<const inventory::LinkMatrix> links_;
+  std::shared_ptr<const health::HealthBoard> board_;
+  std::shared_ptr<const resource::PairScores> scores_;
+  resource::ResourceSet set_;
+  resource::MigLayouts previous_layouts_;
+  plugin::HeldDevices held_;
+
+  std::string driver_error_;  // empty while a session is open
+  std::string config_error_;  // why the last reload was refused
+  std::string held_error_;
+  bool loading_ = true;  // the next build checks a configuration, not a changed machine
+  bool index_in_doubt_ = false;
+  bool stopping_ = false;
+  bool reconcile_scheduled_ = false;
+
+  nvml::QueryWorker worker_;
+  std::unique_ptr<DriverSession> session_;
+  std::map<std::string, std::unique_ptr<rpc::ResourceServer>, std::less<>> servers_;
+  std::map<std::string, plugin::Resource, std::less<>> retiring_;
+
+  std::unique_ptr<os::DirWatch> socket_watch_;
+  std::vector<std::unique_ptr<os::DirWatch>> device_watches_;
+  std::unique_ptr<FileWatch> config_watch_;
+  std::vector<os::EventLoop::Handle> signals_;
+  os::EventLoop::Handle poll_timer_;
+  os::EventLoop::Handle leave_timer_;
+  os::EventLoop::Handle devices_settle_;
+  os::EventLoop::Handle links_timer_;
+  os::EventLoop::Handle reload_settle_;
+  std::unique_ptr<web::Server> web_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace ndp::node

@@ -1,0 +1,157 @@
+// From the current snapshots to the servers.
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "node/node.h"
+#include "resource/build.h"
+
+namespace ndp::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+// After the first registration, so that the kubelet's first questions do not meet link queries.
+constexpr Duration kLinksDelay = 200ms;
+
+// Devices that cannot be in use beside each other: a GPU and its MIG devices.
+std::map<std::string, std::vector<std::string>> Relatives(const inventory::Inventory& inventory) {
+  std::map<std::string, std::vector<std::string>> relatives;
+  for (const inventory::Gpu& gpu : inventory.gpus) {
+    for (const inventory::MigDevice& mig : gpu.mig) {
+      relatives[gpu.uuid()].push_back(mig.nvml.uuid);
+      relatives[mig.nvml.uuid].push_back(gpu.uuid());
+    }
+  }
+  return relatives;
+}
+
+}  // namespace
+
+void Node::ScheduleReconcile() {
+  if (std::exchange(reconcile_scheduled_, true)) return;
+  // Changes that come together make one list: each list costs the kubelet a checkpoint.
+  deps_.loop.Post([this, alive = alive_] {
+    if (!*alive) return;
+    reconcile_scheduled_ = false;
+    Reconcile();
+  });
+}
+
+void Node::Reconcile() {
+  if (stopping_) return;
+  ReadHeld();
+  static const inventory::Inventory kNothing;
+  const inventory::Inventory& inventory = inventory_ ? *inventory_ : kNothing;
+  const bool loading = std::exchange(loading_, false) && inventory_ != nullptr;
+  auto built = resource::Build(settings(), inventory,
+                               {.loading = loading, .previous_scan = &previous_layouts_});
+  if (!built) {
+    // The configuration of the start contradicts the machine.
+    log::Error("the configuration does not fit this node", {{"why", built.error().message()}});
+    config_error_ = built.error().message();
+    if (settings().common.fail_on_init_error && servers_.empty()) return Stop(1);
+    return;
+  }
+  const resource::ResourceSet before = std::exchange(set_, *std::move(built));
+  if (inventory_ != nullptr) previous_layouts_ = set_.layouts;
+  LogChanges(before);
+
+  OfferInputs in{.settings = settings(),
+                 .set = set_,
+                 .board = *board_,
+                 .held = held_,
+                 .shown = {},
+                 .scores = scores_,
+                 .control_nodes = {},
+                 .relatives = Relatives(inventory),
+                 .device_trouble = {},
+                 .resource_trouble = {},
+                 .cdi_additional = {},
+                 .index_in_doubt = index_in_doubt_,
+                 .now = deps_.clock.Now()};
+  for (const auto& [name, server] : servers_) {
+    in.shown[name] = {.view = server->shown(), .unhealthy = &server->unhealthy()};
+  }
+  for (const char* node :
+       {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"}) {
+    if (devices_.Device(node)) in.control_nodes.emplace_back(node);
+  }
+  Apply(BuildOffers(in));
+  UpdateMetrics();
+}
+
+void Node::ReadHeld() {
+  const std::filesystem::path file =
+      std::filesystem::path(settings().plugin.socket_dir) / "kubelet_internal_checkpoint";
+  std::ifstream in(file, std::ios::binary);
+  if (!in) {
+    held_ = {};  // no kubelet has given anything out yet
+    return;
+  }
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  auto held = plugin::ParseCheckpoint(text);
+  if (held) {
+    held_ = *std::move(held);
+    held_error_.clear();
+    return;
+  }
+  // What was held before is held until the file says otherwise.
+  if (held_error_ != held.error().message()) {
+    held_error_ = held.error().message();
+    log::Warning("cannot tell which devices pods hold",
+                 {{"file", file.string()}, {"why", held_error_}});
+  }
+}
+
+void Node::Apply(std::vector<Offer> offers) {
+  std::optional<MonoTime> look_again;
+  for (Offer& offer : offers) {
+    if (offer.look_again && (!look_again || *offer.look_again < *look_again))
+      look_again = offer.look_again;
+    const std::string name = offer.resource.name;
+    if (!offer.retire) {
+      Serve(std::move(offer.resource));
+      continue;
+    }
+    const auto at = servers_.find(name);
+    if (at == servers_.end() || retiring_.contains(name)) continue;
+    log::Info("retiring a resource: nothing of it is offered or held", {{"resource", name}});
+    retiring_.emplace(name, plugin::Resource{});
+    at->second->Retire([this, alive = alive_, name] {
+      if (!*alive) return;
+      servers_.erase(name);
+      retiring_.erase(name);
+      ScheduleReconcile();  // it may be wanted again by now
+    });
+  }
+  leave_timer_.Cancel();
+  if (look_again) {
+    leave_timer_ = deps_.loop.After(std::max<Duration>(*look_again - deps_.clock.Now(), 10ms),
+                                    [this] { ScheduleReconcile(); });
+  }
+}
+
+void Node::Serve(plugin::Resource resource) {
+  if (retiring_.contains(resource.name)) return;  // started anew when it is gone
+  const auto at = servers_.find(resource.name);
+  if (at != servers_.end() && at->second->view()->resource() == resource) return;
+  const std::string name = resource.name;
+  auto view = std::make_shared<const plugin::ResourceView>(std::move(resource));
+  if (at != servers_.end()) return at->second->Update(std::move(view));
+  log::Info("serving a resource",
+            {{"resource", name}, {"devices", std::to_string(view->devices().size())}});
+  servers_.emplace(name, rpc::ResourceServer::Start(
+                             std::move(view),
+                             {.socket_dir = settings().plugin.socket_dir,
+                              .kubelet_socket = settings().plugin.kubelet_socket,
+                              .on_change = [this] { ScheduleReconcile(); }},
+                             {.loop = deps_.loop, .clock = deps_.clock, .metrics = metrics_}));
+}
+
+void Node::ReadLinksWhenRegistered() {
+  links_timer_ = deps_.loop.After(kLinksDelay, [this] { session_->ReadLinks(); });
+}
+
+}  // namespace ndp::node

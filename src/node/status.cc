@@ -1,0 +1,171 @@
+// What the node tells of itself: /status.json, readiness, liveness, gauges, log lines.
+#include <fmt/format.h>
+
+#include "node/node.h"
+
+namespace ndp::node {
+namespace {
+
+constexpr const char* kPlatforms[] = {"unknown", "nvml", "tegra", "wsl"};
+
+doc::Value GpuStatus(const inventory::Gpu& gpu) {
+  doc::Value out = doc::Value::Map();
+  out.Set("index", gpu.index());
+  out.Set("uuid", gpu.uuid());
+  out.Set("name", gpu.name());
+  out.Set("pciBusId", gpu.pci_bus_id());
+  if (gpu.nvml.minor) out.Set("minor", *gpu.nvml.minor);
+  if (gpu.numa_node) out.Set("numaNode", *gpu.numa_node);
+  if (gpu.nvml.memory_bytes) out.Set("memoryMiB", *gpu.nvml.memory_bytes >> 20);
+  if (gpu.nvml.compute_capability) {
+    out.Set("computeCapability", fmt::format("{}.{}", gpu.nvml.compute_capability->first,
+                                             gpu.nvml.compute_capability->second));
+  }
+  if (gpu.nvml.mig_mode) {
+    out.Set("mig", gpu.nvml.mig_mode->current ? "enabled" : "disabled");
+    if (gpu.nvml.mig_mode->pending != gpu.nvml.mig_mode->current) {
+      out.Set("migPending", gpu.nvml.mig_mode->pending ? "enabled" : "disabled");
+    }
+  }
+  if (gpu.nvml.mig_failure) out.Set("migTrouble", gpu.nvml.mig_failure->Message());
+  if (!gpu.trouble.empty()) out.Set("trouble", gpu.trouble);
+  return out;
+}
+
+doc::Value ServerStatus(const rpc::ResourceServer& server) {
+  const plugin::Registration::State state = server.state();
+  doc::Value out = doc::Value::Map();
+  out.Set("registered", state.registered);
+  out.Set("endpoint", state.endpoint);
+  if (state.since) out.Set("since", FormatWallTime(*state.since));
+  if (!state.last_error.empty()) out.Set("lastError", state.last_error);
+  out.Set("registrations", state.registrations);
+  out.Set("losses", state.losses);
+  out.Set("streams", server.streams());
+  return out;
+}
+
+}  // namespace
+
+doc::Value Node::StatusDocument() const {
+  doc::Value out = doc::Value::Map();
+  out.Set("version", deps_.version);
+  out.Set("time", FormatWallTime(deps_.clock.Wall()));
+  doc::Value& driver = out.Set("driver", doc::Value::Map());
+  driver.Set("open", session_ != nullptr && session_->open());
+  if (!driver_error_.empty()) driver.Set("error", driver_error_);
+  doc::Value& gpus = out.Set("gpus", doc::Value::List());
+  if (inventory_ != nullptr) {
+    driver.Set("version", inventory_->driver.driver_version);
+    driver.Set("platform", kPlatforms[static_cast<int>(inventory_->platform)]);
+    driver.Set("linksRead", links_ != nullptr);
+    for (const inventory::Gpu& gpu : inventory_->gpus) gpus.Append(GpuStatus(gpu));
+    doc::Value& broken = out.Set("unreadableGpus", doc::Value::List());
+    for (const inventory::BrokenGpu& gpu : inventory_->broken) {
+      doc::Value entry = doc::Value::Map();
+      entry.Set("index", gpu.index);
+      entry.Set("reason", gpu.reason);
+      broken.Append(std::move(entry));
+    }
+  }
+  doc::Value& resources = out.Set("resources", doc::Value::List());
+  for (const auto& [name, server] : servers_) {
+    doc::Value entry = doc::Value::Map();
+    entry.Set("name", name);
+    std::size_t healthy = 0;
+    doc::Value devices = doc::Value::List();
+    for (const plugin::ListedDevice& device : server->view()->devices()) {
+      healthy += device.healthy ? 1 : 0;
+      doc::Value item = doc::Value::Map();
+      item.Set("id", device.id);
+      item.Set("health", device.healthy ? "Healthy" : "Unhealthy");
+      if (!device.healthy) item.Set("reason", device.reason);
+      devices.Append(std::move(item));
+    }
+    entry.Set("capacity", server->view()->devices().size());
+    entry.Set("healthy", healthy);
+    entry.Set("registration", ServerStatus(*server));
+    entry.Set("devices", std::move(devices));
+    resources.Append(std::move(entry));
+  }
+  doc::Value& withheld = out.Set("notOffered", doc::Value::List());
+  for (const resource::NotOffered& device : set_.not_offered) {
+    doc::Value entry = doc::Value::Map();
+    entry.Set("index", device.index);
+    entry.Set("uuid", device.uuid);
+    entry.Set("reason", device.reason);
+    withheld.Append(std::move(entry));
+  }
+  doc::Value& warnings = out.Set("warnings", doc::Value::List());
+  for (const std::string& warning : loaded_.warnings) warnings.Append(warning);
+  for (const std::string& warning : set_.warnings) warnings.Append(warning);
+  if (!config_error_.empty()) out.Set("configError", config_error_);
+  if (!held_error_.empty()) out.Set("heldDevicesError", held_error_);
+  out.Set("settings", config::ToJson(loaded_));
+  return out;
+}
+
+Status Node::Ready() const {
+  if (!config_error_.empty())
+    return Error(Code::kUnavailable, "the configuration is refused: " + config_error_);
+  if (inventory_ == nullptr && driver_error_.empty())
+    return Error(Code::kUnavailable, "the first scan is not done");
+  for (const auto& [name, server] : servers_) {
+    const plugin::Registration::State state = server->state();
+    if (state.wanted && !state.registered) {
+      return Error(Code::kUnavailable,
+                   fmt::format("{} is not registered: {}", name,
+                               state.last_error.empty() ? "no kubelet yet" : state.last_error));
+    }
+  }
+  return {};
+}
+
+void Node::Ping(std::function<void(Status)> done) {
+  // The loop answers by being here; each server's thread by its pong.
+  auto waiting = std::make_shared<std::size_t>(servers_.size());
+  auto shared = std::make_shared<std::function<void(Status)>>(std::move(done));
+  if (*waiting == 0) return (*shared)({});
+  for (auto& [name, server] : servers_) {
+    server->Ping([waiting, shared] {
+      if (--*waiting == 0) (*shared)({});
+    });
+  }
+}
+
+void Node::UpdateMetrics() {
+  std::vector<std::pair<metrics::Labels, double>> listed;
+  std::vector<std::pair<metrics::Labels, double>> healthy;
+  for (const auto& [name, server] : servers_) {
+    double good = 0;
+    for (const plugin::ListedDevice& device : server->view()->devices())
+      good += device.healthy ? 1 : 0;
+    listed.push_back({{{"resource", name}}, static_cast<double>(server->view()->devices().size())});
+    healthy.push_back({{{"resource", name}}, good});
+  }
+  metrics_.ReplaceGauges("ndp_devices", "Devices on the list of a resource.", listed);
+  metrics_.ReplaceGauges("ndp_devices_healthy",
+                         "Devices on the list of a resource that are Healthy.", healthy);
+  metrics_.AddGauge("ndp_driver_up", "Whether a session with the NVIDIA driver is open.")
+      .Set(session_ && session_->open() ? 1 : 0);
+  metrics_.AddGauge("ndp_gpus", "GPUs known, those that are lost among them.")
+      .Set(inventory_ ? static_cast<double>(inventory_->gpus.size()) : 0);
+  metrics_.AddGauge("ndp_not_offered", "GPUs and MIG devices that are in no resource.")
+      .Set(static_cast<double>(set_.not_offered.size()));
+  metrics_.AddGauge("ndp_config_error", "Whether the last configuration was refused.")
+      .Set(config_error_.empty() ? 0 : 1);
+}
+
+void Node::LogChanges(const resource::ResourceSet& before) {
+  for (const std::string& warning : set_.warnings) {
+    if (std::ranges::find(before.warnings, warning) == before.warnings.end()) log::Warning(warning);
+  }
+  for (const resource::NotOffered& device : set_.not_offered) {
+    if (std::ranges::find(before.not_offered, device) == before.not_offered.end()) {
+      log::Warning("not offered",
+                   {{"index", device.index}, {"uuid", device.uuid}, {"why", device.reason}});
+    }
+  }
+}
+
+}  // namespace ndp::node
