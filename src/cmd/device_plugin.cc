@@ -12,7 +12,6 @@
 #include "config/load.h"
 #include "doc/json.h"
 #include "node/node.h"
-#include "nvml/dl_driver.h"
 #include "os/event_loop.h"
 #include "os/process.h"
 
@@ -51,21 +50,17 @@ int RunDevicePlugin(const std::string& name, const std::vector<std::string>& arg
     return kFailed;
   }
   SystemClock clock;
-  nvml::DlLoader loader(loaded->settings.common.driver_root_ctr_path);
   int exit_code = kOk;
   node::Node node(*std::move(loaded),
                   {.loop = **loop,
                    .clock = clock,
-                   .loader = loader,
-                   .reload = [&inputs] {
-                     auto again = config::Load(inputs);
-                     if (again) LogSettings(*again);
-                     return again;
-                   },
+                   .reload = [&inputs] { return config::Load(inputs); },
+                   .adopted = LogSettings,
                    .exit = [&](int code) {
                      exit_code = code;
                      (*loop)->Stop();
-                   }});
+                   },
+                   .version = VersionText()});
   node.Start();
   (*loop)->Run();
   // Workers may hang in the driver for ever: nobody waits for them, and no destructor that they

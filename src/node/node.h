@@ -79,6 +79,7 @@ class Node {
   void Apply(std::vector<Offer> offers);
   void Serve(plugin::Resource resource);
   void ReadLinksWhenRegistered();
+  void AddMpsTrouble(OfferInputs& in);
 
   // status.cc
   doc::Value StatusDocument() const;
@@ -109,6 +110,7 @@ class Node {
   std::string held_error_;
   bool loading_ = true;  // the next build checks a configuration, not a changed machine
   bool index_in_doubt_ = false;
+  bool misfit_ = false;  // the configuration contradicts the machine, nothing is built
   bool stopping_ = false;
   bool reconcile_scheduled_ = false;
 
@@ -119,6 +121,7 @@ class Node {
 
   std::unique_ptr<os::DirWatch> socket_watch_;
   std::vector<std::unique_ptr<os::DirWatch>> device_watches_;
+  std::map<std::string, std::unique_ptr<os::DirWatch>> mps_watches_;  // by resource
   std::unique_ptr<FileWatch> config_watch_;
   std::vector<os::EventLoop::Handle> signals_;
   os::EventLoop::Handle poll_timer_;

@@ -51,9 +51,11 @@ void Node::Reconcile() {
     // The configuration of the start contradicts the machine.
     log::Error("the configuration does not fit this node", {{"why", built.error().message()}});
     config_error_ = built.error().message();
+    misfit_ = true;
     if (settings().common.fail_on_init_error && servers_.empty()) return Stop(1);
     return;
   }
+  misfit_ = false;
   const resource::ResourceSet before = std::exchange(set_, *std::move(built));
   if (inventory_ != nullptr) previous_layouts_ = set_.layouts;
   LogChanges(before);
@@ -78,8 +80,29 @@ void Node::Reconcile() {
        {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"}) {
     if (devices_.Device(node)) in.control_nodes.emplace_back(node);
   }
+  AddMpsTrouble(in);
   Apply(BuildOffers(in));
   UpdateMetrics();
+}
+
+// The MPS control daemon says by a file that a resource's server runs: before that a client would
+// fail to start.
+void Node::AddMpsTrouble(OfferInputs& in) {
+  for (const resource::Resource& resource : set_.resources) {
+    if (resource.sharing != config::SharingStrategy::kMps) continue;
+    const std::string folder = "/mps/" + resource.name;
+    if (!host_.Exists(folder + "/.started")) {
+      in.resource_trouble[resource.name] =
+          fmt::format("the MPS daemon is not ready: {}/.started is missing", folder);
+    }
+    auto& watch = mps_watches_[resource.name];
+    if (watch != nullptr) continue;
+    auto opened = os::DirWatch::Open(deps_.loop, host_.Path(folder),
+                                     [this](os::DirWatch::Change, std::string_view name) {
+                                       if (name.empty() || name == ".started") ScheduleReconcile();
+                                     });
+    if (opened) watch = *std::move(opened);
+  }
 }
 
 void Node::ReadHeld() {

@@ -106,8 +106,8 @@ doc::Value Node::StatusDocument() const {
 }
 
 Status Node::Ready() const {
-  if (!config_error_.empty())
-    return Error(Code::kUnavailable, "the configuration is refused: " + config_error_);
+  // A refused reload leaves the old configuration in force: that is ready.
+  if (misfit_) return Error(Code::kUnavailable, "the configuration is refused: " + config_error_);
   if (inventory_ == nullptr && driver_error_.empty())
     return Error(Code::kUnavailable, "the first scan is not done");
   for (const auto& [name, server] : servers_) {

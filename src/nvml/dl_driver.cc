@@ -26,12 +26,22 @@ std::optional<T> Optional(const Library& lib, const Function<Params...>& functio
 
 }  // namespace
 
+void DlLoader::set_driver_root(std::filesystem::path driver_root) {
+  const MutexLock lock(mutex_);
+  driver_root_ = std::move(driver_root);
+}
+
 Result<std::shared_ptr<Driver>> DlLoader::Open() {
-  NDP_TRY(const std::filesystem::path file, FindLibrary(driver_root_));
+  std::filesystem::path root;
+  {
+    const MutexLock lock(mutex_);
+    root = driver_root_;
+  }
+  NDP_TRY(const std::filesystem::path file, FindLibrary(root));
   auto library = Library::Load(file);
   if (!library) {
     std::string tried;
-    for (const auto& candidate : LibraryCandidates(driver_root_)) {
+    for (const auto& candidate : LibraryCandidates(root)) {
       if (!tried.empty()) tried += ", ";
       tried += candidate.string();
     }

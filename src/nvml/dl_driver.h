@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/mutex.h"
 #include "nvml/driver.h"
 #include "nvml/library.h"
 
@@ -13,9 +14,12 @@ class DlLoader final : public Loader {
  public:
   explicit DlLoader(std::filesystem::path driver_root) : driver_root_(std::move(driver_root)) {}
   Result<std::shared_ptr<Driver>> Open() override;
+  // For the next Open.
+  void set_driver_root(std::filesystem::path driver_root);
 
  private:
-  std::filesystem::path driver_root_;
+  Mutex mutex_;
+  std::filesystem::path driver_root_ NDP_GUARDED_BY(mutex_);
 };
 
 // Implementation of Driver over a loaded library: made by DlLoader, split over dl_driver*.cc.

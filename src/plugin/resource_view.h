@@ -44,6 +44,8 @@ struct AllocateOptions {
   std::string cdi_vendor = "k8s.device-plugin.nvidia.com";
   std::vector<std::string> cdi_additional;  // qualified names: gdrcopy, gds, mofed with a spec
   std::string cdi_annotation_prefix = "cdi.k8s.io/";
+
+  bool operator==(const AllocateOptions&) const = default;
 };
 
 // One NVML device of the resource: a GPU or a MIG device, behind one id or several replicas.
@@ -54,6 +56,8 @@ struct Unit {
   int replicas = 0;   // 0: not shared
   bool mig = false;
   std::vector<std::string> device_nodes;  // container paths
+
+  bool operator==(const Unit&) const = default;
 };
 
 // One line of the kubelet's list. Ids of no unit may be among them: a device that has gone while a
@@ -73,6 +77,9 @@ struct Resource {
   std::shared_ptr<const resource::PairScores> scores;  // null: all pairs alike
   resource::SharedPolicy policy = resource::SharedPolicy::kDistributed;
   AllocateOptions options;
+
+  // Scores by identity: they are made once per inventory.
+  bool operator==(const Resource&) const = default;
 };
 
 class ResourceView {
@@ -81,6 +88,7 @@ class ResourceView {
   ResourceView(const ResourceView&) = delete;
   ResourceView& operator=(const ResourceView&) = delete;
 
+  const Resource& resource() const { return resource_; }
   const std::string& name() const { return resource_.name; }
   const std::vector<Unit>& units() const { return resource_.units; }
   const std::vector<ListedDevice>& devices() const { return resource_.devices; }
