@@ -28,5 +28,6 @@ inline constexpr int kUsage = 2;
 std::string VersionText();
 
 int RunDevicePlugin(const std::string& name, const std::vector<std::string>& args);
+int RunInventory(const std::string& name, const std::vector<std::string>& args);
 
 }  // namespace ndp::cmd

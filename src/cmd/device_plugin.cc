@@ -51,16 +51,16 @@ int RunDevicePlugin(const std::string& name, const std::vector<std::string>& arg
   }
   SystemClock clock;
   int exit_code = kOk;
-  node::Node node(*std::move(loaded),
-                  {.loop = **loop,
-                   .clock = clock,
-                   .reload = [&inputs] { return config::Load(inputs); },
-                   .adopted = LogSettings,
-                   .exit = [&](int code) {
-                     exit_code = code;
-                     (*loop)->Stop();
-                   },
-                   .version = VersionText()});
+  node::Node node(*std::move(loaded), {.loop = **loop,
+                                       .clock = clock,
+                                       .reload = [&inputs] { return config::Load(inputs); },
+                                       .adopted = LogSettings,
+                                       .exit =
+                                           [&](int code) {
+                                             exit_code = code;
+                                             (*loop)->Stop();
+                                           },
+                                       .version = VersionText()});
   node.Start();
   (*loop)->Run();
   // Workers may hang in the driver for ever: nobody waits for them, and no destructor that they

@@ -12,6 +12,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"device-plugin", "nvidia-device-plugin", "offer this node's GPUs to the kubelet",
      RunDevicePlugin},
+    {"inventory", "", "print what the driver says of this node, as JSON", RunInventory},
 };
 
 std::string Usage() {
