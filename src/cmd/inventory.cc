@@ -148,7 +148,8 @@ int RunInventory(const std::string& name, const std::vector<std::string>& args) 
   app.add_option("--driver-root-ctr-path", driver_root, "where the driver root is seen [/]");
   app.add_option("--host-root", host_root, "where the host's /proc and /sys are seen [/]");
   try {
-    app.parse({args.rbegin(), args.rend()});
+    std::vector<std::string> reversed(args.rbegin(), args.rend());
+    app.parse(reversed);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }

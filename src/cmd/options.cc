@@ -61,9 +61,9 @@ Parsed ParseCommandLine(config::Program program, const std::string& name,
     if (option->flag.empty()) continue;
     CLI::Option* cli = nullptr;
     if (option->bind.kind == config::Kind::kBool) {
-      cli = app.add_flag(Names(*option), Help(*option, program));
+      cli = app.add_flag(Names(*option));
     } else {
-      cli = app.add_option(Names(*option), Help(*option, program))
+      cli = app.add_option(Names(*option))
                 ->type_name(fmt::format("<{}>", config::KindName(option->bind.kind)));
       // An empty value counts: --kubelet-socket= means "do not register".
       cli->expected(1)->allow_extra_args(false);
@@ -72,6 +72,7 @@ Parsed ParseCommandLine(config::Program program, const std::string& name,
     }
     if (option->bind.kind != config::Kind::kList)
       cli->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    cli->description(Help(*option, program));
     made.emplace_back(option, cli);
   }
   Parsed parsed;

@@ -9,6 +9,7 @@
 
 #include "base/duration.h"
 #include "node/known_gpus.h"
+#include "resource/build.h"
 #include "web/address.h"
 
 namespace ndp::node {
@@ -83,13 +84,14 @@ Status Node::OpenWeb() {
   web_.reset();
   const config::ListenAddress& at = settings().web.listen_address;
   if (at.off()) return {};
-  NDP_TRY(web_,
-          web::Server::Open(
-              deps_.loop, web::Address{.unix_path = at.unix_path, .host = at.host, .port = at.port},
-              {.live = [this](std::function<void(Status)> done) { Ping(std::move(done)); },
-               .ready = [this] { return Ready(); },
-               .metrics = [this] { return metrics_.Text(); },
-               .status = [this] { return StatusDocument(); }}));
+  const web::Address address = at.unix_path.empty()
+                                   ? web::Address(web::TcpAddress{at.host, at.port})
+                                   : web::Address(web::UnixAddress{at.unix_path});
+  web::Sources sources{.live = [this](std::function<void(Status)> done) { Ping(std::move(done)); },
+                       .ready = [this] { return Ready(); },
+                       .metrics = [this] { return metrics_.Text(); },
+                       .status = [this] { return StatusDocument(); }};
+  NDP_TRY(web_, web::Server::Open(deps_.loop, address, std::move(sources)));
   return {};
 }
 

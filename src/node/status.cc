@@ -1,6 +1,8 @@
 // What the node tells of itself: /status.json, readiness, liveness, gauges, log lines.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "node/node.h"
 
 namespace ndp::node {
