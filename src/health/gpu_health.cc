@@ -46,7 +46,7 @@ std::string XidReason(std::uint64_t xid, const Scope& scope) {
 }  // namespace
 
 GpuHealth::GpuHealth(const Clock& clock, const config::Health& settings)
-    : clock_(clock), settings_(settings) {}
+    : clock_(&clock), settings_(settings) {}
 
 void GpuHealth::Configure(const config::Health& settings) {
   settings_ = settings;
@@ -77,7 +77,7 @@ void GpuHealth::OnXid(std::uint64_t xid, XidClass xid_class, const Scope& scope)
                           ? "reset the GPU (nvidia-smi --gpu-reset) when its pods are gone; if it "
                             "comes again, run NVIDIA's field diagnostic"
                           : "none if it comes back by itself; see the kernel log",
-         .since = clock_.Wall()});
+         .since = clock_->Wall()});
   if (IsGspTimeout(xid)) BeCautious();
 }
 
@@ -87,7 +87,7 @@ void GpuHealth::OnRecoveryAction(int action) {
     Latch({.cause_class = CauseClass::kReset,
            .reason = "the driver asks for recovery action " + RecoveryActionText(action),
            .next_step = RecoveryActionNextStep(action),
-           .since = clock_.Wall()},
+           .since = clock_->Wall()},
           action_ == action);
   } else if (record_.action_was_set) {
     record_.action_was_set = false;
@@ -100,7 +100,7 @@ void GpuHealth::OnLost(const std::string& how) {
   Latch({.cause_class = CauseClass::kReset,
          .reason = "the driver has lost the GPU or needs it reset: " + how,
          .next_step = "reset the GPU (nvidia-smi --gpu-reset), or reboot the node if that fails",
-         .since = clock_.Wall()},
+         .since = clock_->Wall()},
         true);
 }
 
@@ -110,7 +110,7 @@ void GpuHealth::OnAbsent() {
   Latch({.cause_class = CauseClass::kReset,
          .reason = "the driver does not list the GPU any more",
          .next_step = "look for PCIe errors in the kernel log; reseat or replace the GPU",
-         .since = clock_.Wall()},
+         .since = clock_->Wall()},
         true);
 }
 
@@ -127,7 +127,7 @@ void GpuHealth::OnHang() {
   Latch({.cause_class = CauseClass::kFault,
          .reason = "a driver call for this GPU does not return",
          .next_step = "look for NVRM messages in the kernel log; a reboot may be needed",
-         .since = clock_.Wall()},
+         .since = clock_->Wall()},
         true);
 }
 
@@ -140,11 +140,11 @@ void GpuHealth::OnHangOver() {
 
 void GpuHealth::BeCautious() {
   cautious_wait_ = std::max<Duration>(settings_.recovery.hold_off, 1ms);
-  cautious_until_ = clock_.Now() + cautious_wait_;
+  cautious_until_ = clock_->Now() + cautious_wait_;
 }
 
 void GpuHealth::Latch(Cause cause, bool again) {
-  const MonoTime now = clock_.Now();
+  const MonoTime now = clock_->Now();
   good_ = 0;
   const auto same = std::ranges::find_if(record_.causes, [&](const Cause& other) {
     return other.reason == cause.reason && other.scope == cause.scope &&
@@ -192,7 +192,7 @@ Duration GpuHealth::HoldOff() const {
 }
 
 void GpuHealth::OnExamination(const Look& look) {
-  const MonoTime now = clock_.Now();
+  const MonoTime now = clock_->Now();
   const auto due = NextLook();
   // Regular polls in between are not probes, and a cheap look at a cautious GPU is none either.
   const bool counts = due && now >= *due && !cautious_until_;
@@ -269,7 +269,7 @@ void GpuHealth::UpdateConditions(const Look& look, const Judgement& judgement, b
       cause = Cause{.cause_class = CauseClass::kCondition,
                     .reason = found->reason,
                     .next_step = found->next_step,
-                    .since = clock_.Wall()};
+                    .since = clock_->Wall()};
       Touch();
     }
   }
@@ -284,7 +284,7 @@ void GpuHealth::OnGoodLook(MonoTime now) {
 
 void GpuHealth::Recover() {
   record_.causes.clear();
-  record_.recovered = clock_.Now();
+  record_.recovered = clock_->Now();
   record_.quarantined = false;
   good_ = 0;
   Touch();
@@ -310,7 +310,7 @@ void GpuHealth::Clear() {
 std::optional<MonoTime> GpuHealth::NextLook() const {
   if (hung_ || absent_) return std::nullopt;
   if (cautious_until_) return cautious_until_;
-  const MonoTime now = clock_.Now();
+  const MonoTime now = clock_->Now();
   const MonoTime next_probe = last_look_ ? *last_look_ + settings_.recovery.probe_interval : now;
   std::optional<MonoTime> result;
   if (!record_.causes.empty() && settings_.recovery.enabled) {

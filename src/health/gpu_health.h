@@ -78,9 +78,9 @@ class GpuHealth {
   void OnGoodLook(MonoTime now);
   void UpdateConditions(const Look& look, const Judgement& judgement, bool counts);
   void BeCautious();
-  void Touch() { record_.updated = clock_.Now(); }
+  void Touch() { record_.updated = clock_->Now(); }
 
-  const Clock& clock_;
+  const Clock* clock_;  // never null
   config::Health settings_;
   GpuRecord record_;
   std::vector<std::string> warnings_;
