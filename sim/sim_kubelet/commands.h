@@ -1,0 +1,41 @@
+// Commands to the kubelet stand-in, one JSON object a line, each answered by one:
+//
+//   {"command":"allocate","resource":"nvidia.com/gpu","count":2,"pod":"p"}
+//   {"ok":true,"devices":["GPU-…","GPU-…"],"response":{"envs":{…},…}}
+//   {"ok":false,"error":"…"}
+//
+// kCommandHelp lists them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "os/event_loop.h"
+#include "sim_kubelet/kubelet.h"
+
+namespace ndp::sim_kubelet {
+
+extern const char* const kCommandHelp;
+
+class Commands {
+ public:
+  // `quit` ends the program.
+  Commands(os::EventLoop::Poster loop, Kubelet& kubelet, std::function<void()> quit);
+
+  // Any thread but the loop's; blocks as long as the command takes. Returns the answer's line.
+  std::string Run(std::string_view line);
+
+ private:
+  Result<doc::Value> Dispatch(const doc::Value& command);
+  Result<doc::Value> Start(const doc::Value& command, bool stop_first);
+  Status Stop(const doc::Value& command);
+  // Runs it on the loop, and waits.
+  Status OnLoop(std::function<Status()> task);
+
+  os::EventLoop::Poster loop_;
+  Kubelet& kubelet_;
+  std::function<void()> quit_;
+};
+
+}  // namespace ndp::sim_kubelet
