@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/text.h"
@@ -170,6 +171,8 @@ Status Read(const Value& value, const std::string& path, IntelRdt& rdt) {
   map.Bool("enableMonitoring", rdt.enable_monitoring);
   return map.Finish();
 }
+
+Status Read(const Value& value, const std::string& path, Device& device);
 
 template <typename T>
 void ReadEntries(MapReader& map, std::string_view key, std::vector<T>& out) {
