@@ -75,7 +75,8 @@ Result<GpuClass> DiscoverGpuClass(Discovery& discovery, const inventory::Invento
       out.common = std::move(wsl.common);
       break;
     }
-    case inventory::Platform::kUnknown: return out;
+    case inventory::Platform::kUnknown:
+      return out;
   }
   out.common.env.emplace_back(kNoLegacyInjection);
   return out;
@@ -135,8 +136,7 @@ class Builder {
     spec.devices = {{.name = "all", .edits = DiscoverExtraClass(discovery_, device_class)}};
     if (spec.devices.front().edits.empty()) {
       built_.dropped.emplace(device_class);
-      discovery_.Warn(fmt::format("{} is enabled, but the node has no device of it",
-                                  device_class));
+      discovery_.Warn(fmt::format("{} is enabled, but the node has no device of it", device_class));
       return;
     }
     spec.edits.env = {std::string(kNoLegacyInjection)};
@@ -189,8 +189,8 @@ std::vector<std::string> Built::ExtraNames() const {
   return names;
 }
 
-Built Build(const Options& options, const inventory::Inventory& inventory,
-            const os::HostFs& driver, const os::HostFs& host) {
+Built Build(const Options& options, const inventory::Inventory& inventory, const os::HostFs& driver,
+            const os::HostFs& host) {
   Builder builder(options, driver, host);
   builder.AddGpus(inventory);
   builder.AddImex();

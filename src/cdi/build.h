@@ -43,8 +43,8 @@ struct Built {
 
 // `driver`: the driver's root as this process sees it. `host`: where /sys and /proc are.
 // No usable device is no error: there is just no specification of the class.
-Built Build(const Options& options, const inventory::Inventory& inventory,
-            const os::HostFs& driver, const os::HostFs& host);
+Built Build(const Options& options, const inventory::Inventory& inventory, const os::HostFs& driver,
+            const os::HostFs& host);
 
 // Entries of `previous` that pods still hold (by device name) and `fresh` lacks, added to `fresh`:
 // a container that restarts is resolved by the same names again.

@@ -54,8 +54,8 @@ void DropCommon(Edits& edits, const Edits& common) {
   kept.hooks = Without(edits.hooks, common.hooks);
   kept.mounts = Without(edits.mounts, common.mounts);
   // A device without edits of its own is refused by runtimes.
-  bool nothing_left = kept.env.empty() && kept.device_nodes.empty() && kept.hooks.empty() &&
-                      kept.mounts.empty();
+  bool nothing_left =
+      kept.env.empty() && kept.device_nodes.empty() && kept.hooks.empty() && kept.mounts.empty();
   if (!nothing_left) edits = std::move(kept);
 }
 
@@ -83,9 +83,9 @@ std::size_t EditsRank(const Edits& edits) {
        "0.5.0");
   need(!edits.additional_gids.empty() || edits.intel_rdt.has_value(), "0.7.0");
   need(!edits.net_devices.empty(), "1.1.0");
-  need(edits.intel_rdt &&
-           (!edits.intel_rdt->schemata.empty() || edits.intel_rdt->enable_monitoring),
-       "1.1.0");
+  need(
+      edits.intel_rdt && (!edits.intel_rdt->schemata.empty() || edits.intel_rdt->enable_monitoring),
+      "1.1.0");
   return rank;
 }
 

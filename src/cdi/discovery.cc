@@ -65,10 +65,10 @@ void AddDeviceNodesIfThere(const Discovery& discovery, const std::vector<std::st
 std::vector<std::string> GlobDevices(const Discovery& discovery, std::string_view folder,
                                      std::string_view pattern) {
   std::vector<std::string> found;
-  for (const std::string& name : discovery.devices().List(folder).value_or({})) {
-    if (!WildcardMatch(pattern, name) || !IsPrintablePath(name)) continue;
-    std::string path = JoinPath(folder, name);
-    if (discovery.devices().Device(path).ok()) found.push_back(std::move(path));
+  for (const std::string& name : discovery.devices().Devices(folder)) {
+    if (WildcardMatch(pattern, name) && IsPrintablePath(name)) {
+      found.push_back(JoinPath(folder, name));
+    }
   }
   return found;
 }

@@ -11,9 +11,13 @@
 namespace ndp::cdi {
 namespace {
 
-constexpr std::array<std::string_view, 7> kPrograms = {
-    "nvidia-smi",             "nvidia-debugdump", "nvidia-persistenced", "nvidia-cuda-mps-control",
-    "nvidia-cuda-mps-server", "nvidia-imex",      "nvidia-imex-ctl"};
+constexpr std::array<std::string_view, 7> kPrograms = {"nvidia-smi",
+                                                       "nvidia-debugdump",
+                                                       "nvidia-persistenced",
+                                                       "nvidia-cuda-mps-control",
+                                                       "nvidia-cuda-mps-server",
+                                                       "nvidia-imex",
+                                                       "nvidia-imex-ctl"};
 
 constexpr std::array<std::string_view, 6> kProgramFolders = {
     "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"};

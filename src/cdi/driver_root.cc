@@ -47,7 +47,7 @@ std::optional<std::string> DriverRoot::Walk(std::string_view path, int& links_le
       continue;
     }
     std::string next = JoinPath(real, part);
-    struct stat info {};
+    struct stat info{};
     std::string file = fs_.Path(next).string();
     if (lstat(file.c_str(), &info) != 0) return std::nullopt;
     if (!S_ISLNK(info.st_mode)) {
@@ -97,7 +97,7 @@ std::vector<std::string> DriverRoot::LinkChain(std::string_view path) const {
 DriverRoot::Kind DriverRoot::KindOf(std::string_view path) const {
   auto real = Resolve(path);
   if (!real) return Kind::kNone;
-  struct stat info {};
+  struct stat info{};
   if (lstat(fs_.Path(*real).c_str(), &info) != 0) return Kind::kNone;
   if (S_ISDIR(info.st_mode)) return Kind::kDirectory;
   return (info.st_mode & 0111) != 0 ? Kind::kExecutable : Kind::kFile;

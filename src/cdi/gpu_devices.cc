@@ -39,8 +39,8 @@ void AddDrm(Discovery& discovery, const inventory::Gpu& gpu, Edits& edits) {
     if (Status added = AddDeviceNode(discovery, path, edits); added.ok()) {
       nodes.push_back(path);
     } else {
-      discovery.Warn(fmt::format("GPU {}: {} is left out: {}", gpu.uuid(), path,
-                                 added.error().message()));
+      discovery.Warn(
+          fmt::format("GPU {}: {} is left out: {}", gpu.uuid(), path, added.error().message()));
     }
   }
   if (nodes.empty()) return;
@@ -81,7 +81,8 @@ Result<Device> MakeMig(Discovery& discovery, const inventory::Gpu& gpu,
 // where there is no entry.
 void Take(GpuDevices& out, const std::string& uuid, const std::string& known_trouble,
           Result<Device> device) {
-  if (device.ok() && std::ranges::find(out.devices, device->name, &Device::name) != out.devices.end()) {
+  if (device.ok() &&
+      std::ranges::find(out.devices, device->name, &Device::name) != out.devices.end()) {
     out.troubles[uuid] = fmt::format("another device has the CDI name {} too", device->name);
   } else if (device.ok()) {
     out.devices.push_back(std::move(*device));
@@ -103,18 +104,24 @@ Result<Device> MakeGpuDevice(Discovery& discovery, const inventory::Gpu& gpu) {
 
 std::string DeviceName(Naming naming, const inventory::Gpu& gpu) {
   switch (naming) {
-    case Naming::kUuid: return gpu.uuid();
-    case Naming::kIndex: return fmt::format("{}", gpu.index());
-    case Naming::kTypeIndex: return fmt::format("gpu{}", gpu.index());
+    case Naming::kUuid:
+      return gpu.uuid();
+    case Naming::kIndex:
+      return fmt::format("{}", gpu.index());
+    case Naming::kTypeIndex:
+      return fmt::format("gpu{}", gpu.index());
   }
   return gpu.uuid();
 }
 
 std::string DeviceName(Naming naming, const inventory::Gpu& gpu, const inventory::MigDevice& mig) {
   switch (naming) {
-    case Naming::kUuid: return mig.nvml.uuid;
-    case Naming::kIndex: return fmt::format("{}:{}", gpu.index(), mig.nvml.slot);
-    case Naming::kTypeIndex: return fmt::format("mig{}:{}", gpu.index(), mig.nvml.slot);
+    case Naming::kUuid:
+      return mig.nvml.uuid;
+    case Naming::kIndex:
+      return fmt::format("{}:{}", gpu.index(), mig.nvml.slot);
+    case Naming::kTypeIndex:
+      return fmt::format("mig{}:{}", gpu.index(), mig.nvml.slot);
   }
   return mig.nvml.uuid;
 }

@@ -65,9 +65,9 @@ void AddVulkanFiles(const Discovery& discovery, Edits& edits) {
 }
 
 std::vector<std::string> XorgFolders(const std::vector<std::string>& library_folders) {
-  constexpr std::array<std::string_view, 4> kModules = {
-      "modules/drivers", "modules/extensions", "modules/updates/drivers",
-      "modules/updates/extensions"};
+  constexpr std::array<std::string_view, 4> kModules = {"modules/drivers", "modules/extensions",
+                                                        "modules/updates/drivers",
+                                                        "modules/updates/extensions"};
   std::vector<std::string> folders;
   for (const std::string& folder : library_folders) {
     folders.push_back(JoinPath(folder, "nvidia/xorg"));

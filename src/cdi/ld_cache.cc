@@ -64,8 +64,8 @@ Result<std::vector<LdCacheEntry>> ParseLdCache(std::span<const std::byte> file) 
     std::size_t at = kHeader + i * kEntry;
     std::uint32_t flags = Word(file, at);
     std::uint32_t arch = flags & kArchMask;
-    bool wanted = (flags & kElfFlag) != 0 &&
-                  (arch == kX8664 || arch == kAarch64 || arch == kPpc64le);
+    bool wanted =
+        (flags & kElfFlag) != 0 && (arch == kX8664 || arch == kAarch64 || arch == kPpc64le);
     if (!wanted) continue;
     auto name = StringAt(file, Word(file, at + 4));
     auto path = StringAt(file, Word(file, at + 8));

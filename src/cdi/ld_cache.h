@@ -11,7 +11,7 @@
 
 namespace ndp::cdi {
 
-struct LdCacheEntry {  // views into the file
+struct LdCacheEntry {     // views into the file
   std::string_view name;  // "libcuda.so.1"
   std::string_view path;  // "/usr/lib/x86_64-linux-gnu/libcuda.so.1"
   bool operator==(const LdCacheEntry&) const = default;

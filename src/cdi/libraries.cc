@@ -29,11 +29,17 @@ constexpr std::array<std::string_view, 11> kSearchFolders = {
 
 // Libraries that a driver installs without its version in their names, or for which a distribution
 // has one of its own: only where asked for.
-constexpr std::array<std::string_view, 11> kExplicitLibraries = {
-    "libEGL.so",       "libGL.so",         "libGLESv1_CM.so",
-    "libGLESv2.so",    "libGLX.so",        "libGLdispatch.so",
-    "libOpenCL.so",    "libOpenGL.so",     "libnvidia-api.so",
-    "libnvidia-egl-xcb.so", "libnvidia-egl-xlib.so"};
+constexpr std::array<std::string_view, 11> kExplicitLibraries = {"libEGL.so",
+                                                                 "libGL.so",
+                                                                 "libGLESv1_CM.so",
+                                                                 "libGLESv2.so",
+                                                                 "libGLX.so",
+                                                                 "libGLdispatch.so",
+                                                                 "libOpenCL.so",
+                                                                 "libOpenGL.so",
+                                                                 "libnvidia-api.so",
+                                                                 "libnvidia-egl-xcb.so",
+                                                                 "libnvidia-egl-xlib.so"};
 
 void AppendOnce(std::vector<std::string>& to, std::string text) {
   if (std::ranges::find(to, text) == to.end()) to.push_back(std::move(text));
@@ -150,8 +156,12 @@ std::vector<std::string> LibraryLocator::Find(std::string_view pattern) {
 }
 
 Result<DriverLibraries> DiscoverLibraries(const Discovery& discovery, LibraryLocator& locator,
-                                          std::string version) {
+                                          std::string_view version) {
   const DriverRoot& root = discovery.driver();
+  // It becomes part of patterns and paths.
+  if (version.find_first_of("*/") != std::string::npos) {
+    return Error(Code::kInvalidArgument, fmt::format("\"{}\" is no version of a driver", version));
+  }
   DriverLibraries libraries;
   NDP_TRY(libraries.version, FindVersion(locator, version));
   for (const std::string& file : locator.Find(fmt::format("lib*.so.{}", libraries.version))) {
@@ -160,7 +170,8 @@ Result<DriverLibraries> DiscoverLibraries(const Discovery& discovery, LibraryLoc
   std::vector<std::string> folders = libraries.folders;
   for (const std::string& folder : libraries.folders) folders.push_back(JoinPath(folder, "vdpau"));
   auto add = [&](std::span<const std::string> in, std::string_view pattern) {
-    for (std::string& file : FindIn(root, in, pattern)) AppendOnce(libraries.files, std::move(file));
+    for (std::string& file : FindIn(root, in, pattern))
+      AppendOnce(libraries.files, std::move(file));
   };
   add(folders, fmt::format("*.so.{}", libraries.version));
   // NVVM of older drivers, whose name has a version of its own.

@@ -36,7 +36,7 @@ struct DriverLibraries {
 // `version` as the driver reports it; empty: taken from the name of libcuda or libnvidia-ml.
 // kNotFound where no driver library of the version is under the root.
 Result<DriverLibraries> DiscoverLibraries(const Discovery& discovery, LibraryLocator& locator,
-                                          std::string version);
+                                          std::string_view version);
 
 // Links for create-symlinks that programs expect beside `files`, each once.
 std::vector<std::string> LibraryLinks(Discovery& discovery, const std::vector<std::string>& files);

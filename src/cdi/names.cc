@@ -29,8 +29,8 @@ Status ValidateName(std::string_view what, std::string_view name, bool letter_fi
   }
   for (char c : name) {
     if (!IsAlphanumeric(c) && inner.find(c) == std::string_view::npos) {
-      return Invalid(fmt::format("{} \"{}\" may hold only letters, digits and \"{}\"", what, name,
-                                 inner));
+      return Invalid(
+          fmt::format("{} \"{}\" may hold only letters, digits and \"{}\"", what, name, inner));
     }
   }
   return {};
@@ -96,8 +96,8 @@ Result<std::pair<std::string, std::string>> Annotation(std::string_view prefix, 
     if (c == '/') c = '_';
   }
   if (name.size() > kMaxKeyName) {
-    return Invalid(fmt::format("annotation name \"{}\" is longer than {} characters", name,
-                               kMaxKeyName));
+    return Invalid(
+        fmt::format("annotation name \"{}\" is longer than {} characters", name, kMaxKeyName));
   }
   NDP_TRY(ValidateName("annotation name", name, false, "._-"));
   for (const std::string& device : names) {

@@ -109,8 +109,8 @@ class MapReader {
       if (std::ranges::find(taken_, entry.key) != taken_.end()) continue;
       std::string hint;
       if (auto near = Nearest(entry.key, taken_)) hint = fmt::format(" (did you mean {}?)", *near);
-      return Error(Code::kInvalidArgument, fmt::format("line {}: unknown key {}{}", entry.line,
-                                                       Path(entry.key), hint));
+      return Error(Code::kInvalidArgument,
+                   fmt::format("line {}: unknown key {}{}", entry.line, Path(entry.key), hint));
     }
     return {};
   }

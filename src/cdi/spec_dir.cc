@@ -36,8 +36,7 @@ Status MayReplace(const stdfs::path& file, std::string_view kind) {
   stdfs::file_status status = stdfs::symlink_status(file, error);
   if (!stdfs::exists(status)) return {};
   if (stdfs::is_directory(status)) {
-    return Error(Code::kInvalidArgument,
-                 fmt::format("{} is a folder: remove it", file.string()));
+    return Error(Code::kInvalidArgument, fmt::format("{} is a folder: remove it", file.string()));
   }
   auto text = ReadFile(file);
   if (!text.ok()) return {};

@@ -41,9 +41,10 @@ Result<CsvEntries> ReadCsv(Discovery& discovery) {
     any = true;
     std::vector<int> bad = ParseCsv(*text, entries);
     if (!bad.empty()) {
-      discovery.Warn(fmt::format("{}: {} lines are not of the form \"type, path\" with type dev, "
-                                 "dir, lib or sym, the first is line {}",
-                                 path, bad.size(), bad.front()));
+      discovery.Warn(
+          fmt::format("{}: {} lines are not of the form \"type, path\" with type dev, "
+                      "dir, lib or sym, the first is line {}",
+                      path, bad.size(), bad.front()));
     }
   }
   if (!any) {
@@ -172,15 +173,14 @@ Result<TegraSpec> DiscoverTegra(Discovery& discovery, const inventory::Inventory
   const Options& options = discovery.options();
   std::vector<std::string> nodes = FindDevices(discovery, entries.devices);
   TegraSpec spec;
-  bool several = inventory.gpus.size() > 1 &&
-                 !options.has(config::CdiFeature::kDisableMultipleCsvDevices);
+  bool several =
+      inventory.gpus.size() > 1 && !options.has(config::CdiFeature::kDisableMultipleCsvDevices);
   if (several) {
     for (const inventory::Gpu& gpu : inventory.gpus) {
       TakeOrReport(spec.gpus, gpu.uuid(),
-                   gpu.index() == 0
-                       ? Result<Device>(IntegratedGpu(discovery, nodes,
-                                                      DeviceName(options.naming, gpu), true))
-                       : DiscreteGpu(discovery, gpu, nodes));
+                   gpu.index() == 0 ? Result<Device>(IntegratedGpu(
+                                          discovery, nodes, DeviceName(options.naming, gpu), true))
+                                    : DiscreteGpu(discovery, gpu, nodes));
     }
   } else {
     inventory::Gpu gpu;

@@ -33,8 +33,8 @@ Status ValidateEnv(const std::vector<std::string>& env) {
 Status ValidateNode(const DeviceNode& node) {
   if (node.path.empty()) return Invalid("device node without a path");
   if (node.type.size() > 1 || std::string_view("bcup").find(node.type) == std::string_view::npos) {
-    return Invalid(fmt::format("device node {}: type \"{}\" is none of b, c, u, p", node.path,
-                               node.type));
+    return Invalid(
+        fmt::format("device node {}: type \"{}\" is none of b, c, u, p", node.path, node.type));
   }
   // "none" is of newer versions of the specification.
   if (node.permissions != "none" &&
@@ -61,8 +61,8 @@ Status ValidateNetDevices(const std::vector<NetDevice>& devices) {
       return Invalid("net device without hostInterfaceName or name");
     }
     if (!hosts.insert(device.host_interface_name).second || !names.insert(device.name).second) {
-      return Invalid(fmt::format("net device {} ({}) appears twice", device.host_interface_name,
-                                 device.name));
+      return Invalid(
+          fmt::format("net device {} ({}) appears twice", device.host_interface_name, device.name));
     }
   }
   return {};
@@ -96,7 +96,8 @@ bool IsQualifiedKey(std::string_view key) {
     if (!IsDns1123Subdomain(ToLower(key.substr(0, slash)))) return false;
     key.remove_prefix(slash + 1);
   }
-  return key.size() <= 63 && key.find(':') == std::string_view::npos && ValidateDeviceName(key).ok();
+  return key.size() <= 63 && key.find(':') == std::string_view::npos &&
+         ValidateDeviceName(key).ok();
 }
 
 Status ValidateAnnotations(const std::map<std::string, std::string>& annotations) {
@@ -128,14 +129,15 @@ Status ValidateDevice(const Device& device) {
 
 Status Validate(const Spec& spec) {
   if (!IsKnownVersion(spec.version)) {
-    return Invalid(fmt::format("cdiVersion \"{}\" is no released version (0.1.0 … 1.1.0)",
-                               spec.version));
+    return Invalid(
+        fmt::format("cdiVersion \"{}\" is no released version (0.1.0 … 1.1.0)", spec.version));
   }
   std::string minimum = MinimumVersion(spec);
   if (VersionLess(spec.version, minimum)) {
-    return Invalid(fmt::format("cdiVersion {} is too old for what the file uses, at least {} is "
-                               "needed",
-                               spec.version, minimum));
+    return Invalid(
+        fmt::format("cdiVersion {} is too old for what the file uses, at least {} is "
+                    "needed",
+                    spec.version, minimum));
   }
   NDP_TRY(ValidateKind(spec.kind));
   NDP_TRY(ValidateAnnotations(spec.annotations));

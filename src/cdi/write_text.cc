@@ -124,10 +124,17 @@ std::string ToJson(const Spec& spec) {
   std::string escaped;
   for (char c : doc::ToJson(ToValue(spec))) {
     switch (c) {
-      case '<': escaped += "\\u003c"; break;
-      case '>': escaped += "\\u003e"; break;
-      case '&': escaped += "\\u0026"; break;
-      default: escaped += c;
+      case '<':
+        escaped += "\\u003c";
+        break;
+      case '>':
+        escaped += "\\u003e";
+        break;
+      case '&':
+        escaped += "\\u0026";
+        break;
+      default:
+        escaped += c;
     }
   }
   return escaped;

@@ -15,21 +15,26 @@ namespace {
 
 constexpr std::string_view kDxcore = "/usr/lib/wsl/lib/libdxcore.so";
 
-constexpr std::array<std::string_view, 8> kStoreFiles = {
-    "libcuda.so.1.1",    "libcuda_loader.so",       "libnvidia-ptxjitcompiler.so.1",
-    "libnvidia-ml.so.1", "libnvidia-ml_loader.so",  "libnvdxgdmal.so.1",
-    "nvcubins.bin",      "nvidia-smi"};
+constexpr std::array<std::string_view, 8> kStoreFiles = {"libcuda.so.1.1",
+                                                         "libcuda_loader.so",
+                                                         "libnvidia-ptxjitcompiler.so.1",
+                                                         "libnvidia-ml.so.1",
+                                                         "libnvidia-ml_loader.so",
+                                                         "libnvdxgdmal.so.1",
+                                                         "nvcubins.bin",
+                                                         "nvidia-smi"};
 
 }  // namespace
 
 Result<WslSpec> DiscoverWsl(Discovery& discovery, const std::vector<std::string>& stores) {
   const DriverRoot& root = discovery.driver();
   const Options& options = discovery.options();
-  auto store = std::ranges::find_if(
-      stores, [&](const std::string& path) { return root.IsFile(JoinPath(path, "libcuda.so.1.1")); });
+  auto store = std::ranges::find_if(stores, [&](const std::string& path) {
+    return root.IsFile(JoinPath(path, "libcuda.so.1.1"));
+  });
   if (store == stores.end()) {
-    return Error(Code::kNotFound, fmt::format("none of {} driver stores has libcuda.so.1.1",
-                                              stores.size()));
+    return Error(Code::kNotFound,
+                 fmt::format("none of {} driver stores has libcuda.so.1.1", stores.size()));
   }
   WslSpec spec;
   spec.all.name = "all";

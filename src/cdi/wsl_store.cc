@@ -77,10 +77,8 @@ std::optional<std::vector<Adapter>> EnumerateBy(Function* function, Params param
 }
 
 int Ask(Query* query, std::uint32_t adapter, std::uint32_t type, void* data, std::size_t size) {
-  QueryAdapterInfo info{.adapter = adapter,
-                        .type = type,
-                        .data = data,
-                        .size = static_cast<std::uint32_t>(size)};
+  QueryAdapterInfo info{
+      .adapter = adapter, .type = type, .data = data, .size = static_cast<std::uint32_t>(size)};
   return query(&info);
 }
 
@@ -117,9 +115,9 @@ std::vector<std::string> AskDxcore(const DriverRoot& root) {
   if (!library.ok()) return stores;
   auto* query = library->Symbol<Query>("D3DKMTQueryAdapterInfo");
   if (query == nullptr) return stores;
-  auto adapters = EnumerateBy(library->Symbol<Enum3>("D3DKMTEnumAdapters3"),
-                              EnumAdapters3{.filter = kIncludeComputeOnly, .count = 0,
-                                            .adapters = nullptr});
+  auto adapters =
+      EnumerateBy(library->Symbol<Enum3>("D3DKMTEnumAdapters3"),
+                  EnumAdapters3{.filter = kIncludeComputeOnly, .count = 0, .adapters = nullptr});
   if (!adapters) {
     adapters = EnumerateBy(library->Symbol<Enum2>("D3DKMTEnumAdapters2"),
                            EnumAdapters2{.count = 0, .adapters = nullptr});
