@@ -142,24 +142,33 @@ std::vector<std::string> DriverRoot::Glob(std::string_view folder, std::string_v
   return found;
 }
 
-Result<std::string> DriverRoot::Read(std::string_view path) const {
+Result<std::string> DriverRoot::ResolveRegular(std::string_view path) const {
   auto real = Resolve(path);
-  if (!real) return Error(Code::kNotFound, std::string(path) + ": no such file");
-  return fs_.Read(*real);
+  struct stat info{};
+  if (!real || lstat(fs_.Path(*real).c_str(), &info) != 0) {
+    return Error(Code::kNotFound, std::string(path) + ": no such file");
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return Error(Code::kInvalidArgument, *real + ": not a regular file");
+  }
+  return *std::move(real);
+}
+
+Result<std::string> DriverRoot::Read(std::string_view path) const {
+  NDP_TRY(std::string real, ResolveRegular(path));
+  return fs_.Read(real);
 }
 
 Result<std::optional<std::string>> DriverRoot::Soname(std::string_view path) const {
-  auto real = Resolve(path);
-  if (!real) return Error(Code::kNotFound, std::string(path) + ": no such file");
-  // O_NONBLOCK: a FIFO with a library's name must not stop the program.
-  os::UniqueFd fd(open(fs_.Path(*real).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd) return ErrnoError(errno, "open " + *real);
+  NDP_TRY(std::string real, ResolveRegular(path));
+  os::UniqueFd fd(open(fs_.Path(real).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return ErrnoError(errno, "open " + real);
   return ReadSoname([&fd](std::uint64_t offset, std::span<std::byte> into) -> std::size_t {
            if (offset > static_cast<std::uint64_t>(LLONG_MAX)) return 0;
            ssize_t got = pread(fd.get(), into.data(), into.size(), static_cast<off_t>(offset));
            return got < 0 ? 0 : static_cast<std::size_t>(got);
          })
-      .Context(*real);
+      .Context(real);
 }
 
 }  // namespace ndp::cdi

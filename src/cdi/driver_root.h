@@ -37,6 +37,7 @@ class DriverRoot {
   // sorted by name. Names that no specification can hold are left out. Not resolved.
   std::vector<std::string> Glob(std::string_view folder, std::string_view pattern) const;
 
+  // Regular files alone: opening a device node can do things.
   Result<std::string> Read(std::string_view path) const;
   // The SONAME of a library: nullopt where it has none.
   Result<std::optional<std::string>> Soname(std::string_view path) const;
@@ -44,6 +45,7 @@ class DriverRoot {
  private:
   enum class Kind { kNone, kFile, kExecutable, kDirectory };
   Kind KindOf(std::string_view path) const;
+  Result<std::string> ResolveRegular(std::string_view path) const;
   std::optional<std::string> ResolveFolder(const std::string& folder) const;
   const std::vector<std::string>& List(const std::string& real_folder) const;
   std::optional<std::string> Walk(std::string_view path, int& links_left) const;

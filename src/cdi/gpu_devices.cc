@@ -126,6 +126,12 @@ std::string DeviceName(Naming naming, const inventory::Gpu& gpu, const inventory
   return mig.nvml.uuid;
 }
 
+std::string TegraName(Naming naming) {
+  inventory::Gpu gpu;
+  gpu.nvml.uuid = kTegraId;
+  return DeviceName(naming, gpu);
+}
+
 GpuDevices DiscoverGpuDevices(Discovery& discovery, const inventory::Inventory& inventory) {
   GpuDevices out;
   for (const inventory::Gpu& gpu : inventory.gpus) {

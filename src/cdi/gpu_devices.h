@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cdi/discovery.h"
@@ -26,5 +27,9 @@ Result<Device> MakeGpuDevice(Discovery& discovery, const inventory::Gpu& gpu);
 // The name under which a runtime finds the device.
 std::string DeviceName(Naming naming, const inventory::Gpu& gpu);
 std::string DeviceName(Naming naming, const inventory::Gpu& gpu, const inventory::MigDevice& mig);
+
+// The id and the name of a Tegra that NVML says nothing about.
+inline constexpr std::string_view kTegraId = "tegra";
+std::string TegraName(Naming naming);
 
 }  // namespace ndp::cdi

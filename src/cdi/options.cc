@@ -53,4 +53,13 @@ Options OptionsFrom(const config::Settings& settings, Environment environment) {
   return options;
 }
 
+std::set<std::string> EnabledClasses(const Options& options) {
+  std::set<std::string> classes = {std::string(kGpuClass)};
+  if (!options.imex_channels.empty()) classes.emplace(kImexClass);
+  if (options.gdrcopy) classes.emplace(kGdrCopyClass);
+  if (options.gds) classes.emplace(kGdsClass);
+  if (options.mofed) classes.emplace(kMofedClass);
+  return classes;
+}
+
 }  // namespace ndp::cdi

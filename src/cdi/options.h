@@ -54,4 +54,8 @@ struct Options {
 // For the device plugin.
 Options OptionsFrom(const config::Settings& settings, Environment environment);
 
+// Classes that the configuration asks for: what SpecDir::RemoveDisabled keeps. With no CDI strategy
+// on, nothing is to be removed: running containers may have come by CDI.
+std::set<std::string> EnabledClasses(const Options& options);
+
 }  // namespace ndp::cdi

@@ -17,9 +17,6 @@ namespace {
 constexpr std::string_view kCsvFolder = "/etc/nvidia-container-runtime/host-files-for-container.d";
 constexpr std::string_view kOrinCompat = "/usr/local/cuda/compat_orin";
 
-// The name of a Tegra that NVML says nothing about (the id that the kubelet knows it by).
-constexpr std::string_view kTegraId = "tegra";
-
 bool IsGpuNode(std::string_view path) {
   constexpr std::string_view kPrefix = "/dev/nvidia";
   return path.starts_with(kPrefix) && ParseUnsigned(path.substr(kPrefix.size())).has_value();
@@ -183,11 +180,12 @@ Result<TegraSpec> DiscoverTegra(Discovery& discovery, const inventory::Inventory
                                     : DiscreteGpu(discovery, gpu, nodes));
     }
   } else {
-    inventory::Gpu gpu;
-    gpu.nvml.uuid = kTegraId;
-    if (!inventory.gpus.empty()) gpu = inventory.gpus.front();
-    TakeOrReport(spec.gpus, gpu.uuid(),
-                 IntegratedGpu(discovery, nodes, DeviceName(options.naming, gpu), false));
+    bool known = !inventory.gpus.empty();
+    TakeOrReport(spec.gpus, known ? inventory.gpus.front().uuid() : std::string(kTegraId),
+                 IntegratedGpu(discovery, nodes,
+                               known ? DeviceName(options.naming, inventory.gpus.front())
+                                     : TegraName(options.naming),
+                               false));
   }
   spec.common = CommonEdits(discovery, inventory, entries);
   return spec;

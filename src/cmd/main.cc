@@ -12,6 +12,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"device-plugin", "nvidia-device-plugin", "offer this node's GPUs to the kubelet",
      RunDevicePlugin},
+    {"cdi", "", "write, list or check Container Device Interface files", RunCdi},
 };
 
 std::string Usage() {
@@ -27,7 +28,7 @@ int Main(std::vector<std::string> args) {
   const std::string called = std::filesystem::path(args[0]).filename().string();
   args.erase(args.begin());
   for (const Command& command : kCommands) {
-    if (called == command.alias) return command.run(called, args);
+    if (!command.alias.empty() && called == command.alias) return command.run(called, args);
   }
   const std::string first = args.empty() ? "" : args[0];
   if (first == "--version" || first == "-v" || first == "version") {
