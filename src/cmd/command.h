@@ -27,6 +27,7 @@ inline constexpr int kUsage = 2;
 // "ndp 0.1.0 (commit 1234567)".
 std::string VersionText();
 
+int RunCdi(const std::string& name, const std::vector<std::string>& args);
 int RunDevicePlugin(const std::string& name, const std::vector<std::string>& args);
 int RunInventory(const std::string& name, const std::vector<std::string>& args);
 

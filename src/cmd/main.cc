@@ -13,6 +13,7 @@ constexpr Command kCommands[] = {
     {"device-plugin", "nvidia-device-plugin", "offer this node's GPUs to the kubelet",
      RunDevicePlugin},
     {"inventory", "", "print what the driver says of this node, as JSON", RunInventory},
+    {"cdi", "", "write, list or check Container Device Interface files", RunCdi},
 };
 
 std::string Usage() {
@@ -28,7 +29,7 @@ int Main(std::vector<std::string> args) {
   const std::string called = std::filesystem::path(args[0]).filename().string();
   args.erase(args.begin());
   for (const Command& command : kCommands) {
-    if (called == command.alias) return command.run(called, args);
+    if (!command.alias.empty() && called == command.alias) return command.run(called, args);
   }
   const std::string first = args.empty() ? "" : args[0];
   if (first == "--version" || first == "-v" || first == "version") {

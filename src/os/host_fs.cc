@@ -136,4 +136,22 @@ Result<DeviceNode> HostFs::Device(std::string_view path) const {
   return Error(Code::kInvalidArgument, file + " is not a character device");
 }
 
+std::vector<std::string> HostFs::Devices(std::string_view folder) const {
+  std::vector<std::string> names = List(folder).value_or({});
+  if (root_ != "/") {
+    const std::string parent = "/" + Path(folder).lexically_relative(root_).string();
+    const std::string list = Read("/dev.list").value_or("");
+    for (std::string_view line : Split(list, '\n')) {
+      const std::filesystem::path path(NextField(line));
+      if (path.parent_path() == parent) names.push_back(path.filename().string());
+    }
+  }
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
+  std::erase_if(names, [&](const std::string& name) {
+    return !Device((std::filesystem::path(folder) / name).string()).ok();
+  });
+  return names;
+}
+
 }  // namespace ndp::os

@@ -40,6 +40,8 @@ class HostFs {
   // could not be made (lines "path c major minor mode-octal gid"): it is looked at where lstat
   // finds no device. kNotFound where there is none; kInvalidArgument for a file that is no device.
   Result<DeviceNode> Device(std::string_view path) const;
+  // Names of the character devices in a folder, those of `dev.list` too, sorted bytewise.
+  std::vector<std::string> Devices(std::string_view folder) const;
 
  private:
   std::filesystem::path root_;

@@ -80,6 +80,17 @@ TEST_F(HostFsTest, AFileThatIsNoDeviceIsInvalid) {
   EXPECT_THAT(fs_.Device("/dev/nvidia0"), IsError(Code::kInvalidArgument));
 }
 
+TEST_F(HostFsTest, ListsTheDevicesOfAFolder) {
+  dir_.Write("dev/plain", "");
+  dir_.Write("dev.list",
+             "/dev/nvidia1 c 195 1 0666 0\n/dev/nvidia0 c 195 0 0666 0\n/dev/dri/card0 c 226 0 "
+             "0660 44\n");
+  EXPECT_THAT(fs_.Devices("/dev"), ElementsAre("nvidia0", "nvidia1"));
+  EXPECT_THAT(fs_.Devices("/dev/dri"), ElementsAre("card0"));
+  EXPECT_THAT(fs_.Devices("/none"), ElementsAre());
+  EXPECT_THAT(HostFs().Devices("/dev"), testing::Contains("null"));
+}
+
 TEST_F(HostFsTest, AWrongDevListLineIsNamed) {
   dir_.Write("dev.list", "/dev/a c 1 1 0666 0\n/dev/nvidia0 b 195 0 0666 0\n");
   EXPECT_THAT(fs_.Device("/dev/nvidia0"),

@@ -1,0 +1,76 @@
+#include "cdi/discovery.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cdi/paths.h"
+
+namespace ndp::cdi {
+namespace {
+
+// Group ids that a process needs to open the node, where not everybody may read and write it.
+void AddGroup(const Options& options, const DeviceNode& node, Edits& edits) {
+  if (options.has(config::CdiFeature::kNoAdditionalGidsForDeviceNodes)) return;
+  constexpr std::uint32_t kWorldReadWrite = 06;
+  bool for_everybody = (node.file_mode.value_or(0) & kWorldReadWrite) == kWorldReadWrite;
+  if (node.gid && node.file_mode && !for_everybody) edits.additional_gids.push_back(*node.gid);
+}
+
+template <typename T>
+std::optional<T> IfNotZero(T value) {
+  return value == 0 ? std::nullopt : std::optional(value);
+}
+
+}  // namespace
+
+void AddMount(const Options& options, std::string_view path, Edits& edits,
+              std::string_view container_path) {
+  edits.mounts.push_back(
+      {.host_path = JoinPath(options.driver_root, path),
+       .container_path = std::string(container_path.empty() ? path : container_path),
+       .options = {"ro", "nosuid", "nodev", "rbind", "rprivate"}});
+}
+
+void AddSocketMount(const Options& options, std::string_view path, Edits& edits) {
+  edits.mounts.push_back({.host_path = JoinPath(options.driver_root, path),
+                          .container_path = std::string(path),
+                          .options = {"nosuid", "nodev", "rbind", "rprivate", "noexec"}});
+}
+
+Status AddDeviceNode(const Discovery& discovery, const std::string& path, Edits& edits) {
+  NDP_TRY(os::DeviceNode found, discovery.devices().Device(path));
+  const Options& options = discovery.options();
+  DeviceNode node{.path = path,
+                  .host_path = JoinPath(options.dev_root, path),
+                  .major = found.major,
+                  .minor = found.minor,
+                  .file_mode = IfNotZero<std::uint32_t>(found.mode),
+                  .permissions = "rwm",
+                  .gid = IfNotZero<std::uint32_t>(found.gid)};
+  // Absent and equal mean the same to a runtime, and absent is understood by more of them.
+  if (node.host_path == node.path && !options.explicit_host_paths) node.host_path.clear();
+  AddGroup(options, node, edits);
+  edits.device_nodes.push_back(std::move(node));
+  return {};
+}
+
+void AddDeviceNodesIfThere(const Discovery& discovery, const std::vector<std::string>& paths,
+                           Edits& edits) {
+  for (const std::string& path : paths) {
+    Status ignored = AddDeviceNode(discovery, path, edits);
+    static_cast<void>(ignored.ok());
+  }
+}
+
+std::vector<std::string> GlobDevices(const Discovery& discovery, std::string_view folder,
+                                     std::string_view pattern) {
+  std::vector<std::string> found;
+  for (const std::string& name : discovery.devices().Devices(folder)) {
+    if (WildcardMatch(pattern, name) && IsPrintablePath(name)) {
+      found.push_back(JoinPath(folder, name));
+    }
+  }
+  return found;
+}
+
+}  // namespace ndp::cdi

@@ -1,0 +1,174 @@
+#include "cdi/driver_root.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+
+#include "base/text.h"
+#include "cdi/elf.h"
+#include "cdi/paths.h"
+#include "os/unique_fd.h"
+
+namespace ndp::cdi {
+namespace {
+
+// The kernel's own limit (MAXSYMLINKS).
+constexpr int kMaxLinks = 40;
+
+std::optional<std::string> ReadLinkAt(const std::string& file) {
+  std::array<char, PATH_MAX> target{};
+  ssize_t size = readlink(file.c_str(), target.data(), target.size());
+  if (size < 0 || static_cast<std::size_t>(size) == target.size()) return std::nullopt;
+  return std::string(target.data(), static_cast<std::size_t>(size));
+}
+
+}  // namespace
+
+// One component after another, each joined to a prefix that holds no link, so that the kernel never
+// follows one for us.
+std::optional<std::string> DriverRoot::Walk(std::string_view path, int& links_left) const {
+  std::vector<std::string> todo;  // reversed
+  auto push = [&](std::string_view text) {
+    std::vector<std::string_view> parts = Split(text, '/');
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) todo.emplace_back(*part);
+  };
+  push(path);
+  std::string real = "/";
+  while (!todo.empty()) {
+    std::string part = std::move(todo.back());
+    todo.pop_back();
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      real = ParentPath(real);
+      continue;
+    }
+    std::string next = JoinPath(real, part);
+    struct stat info{};
+    std::string file = fs_.Path(next).string();
+    if (lstat(file.c_str(), &info) != 0) return std::nullopt;
+    if (!S_ISLNK(info.st_mode)) {
+      real = std::move(next);
+      continue;
+    }
+    auto target = ReadLinkAt(file);
+    if (!target || --links_left < 0) return std::nullopt;
+    if (target->starts_with('/')) real = "/";
+    push(*target);
+  }
+  return real;
+}
+
+std::optional<std::string> DriverRoot::ResolveFolder(const std::string& folder) const {
+  if (auto known = folders_.find(folder); known != folders_.end()) return known->second;
+  int links_left = kMaxLinks;
+  return folders_[folder] = Walk(folder, links_left);
+}
+
+std::optional<std::string> DriverRoot::Resolve(std::string_view path) const {
+  std::string clean = CleanPath(path);
+  if (clean == "/") return clean;
+  auto folder = ResolveFolder(std::string(ParentPath(clean)));
+  if (!folder) return std::nullopt;
+  int links_left = kMaxLinks;
+  return Walk(JoinPath(*folder, BaseName(clean)), links_left);
+}
+
+std::optional<std::string> DriverRoot::ReadLink(std::string_view path) const {
+  std::string clean = CleanPath(path);
+  auto folder = ResolveFolder(std::string(ParentPath(clean)));
+  if (!folder) return std::nullopt;
+  return ReadLinkAt(fs_.Path(JoinPath(*folder, BaseName(clean))).string());
+}
+
+std::vector<std::string> DriverRoot::LinkChain(std::string_view path) const {
+  std::vector<std::string> chain = {CleanPath(path)};
+  while (chain.size() <= kMaxLinks) {
+    auto target = ReadLink(chain.back());
+    if (!target) break;
+    chain.push_back(TargetPath(chain.back(), *target));
+  }
+  return chain;
+}
+
+DriverRoot::Kind DriverRoot::KindOf(std::string_view path) const {
+  auto real = Resolve(path);
+  if (!real) return Kind::kNone;
+  struct stat info{};
+  if (lstat(fs_.Path(*real).c_str(), &info) != 0) return Kind::kNone;
+  if (S_ISDIR(info.st_mode)) return Kind::kDirectory;
+  return (info.st_mode & 0111) != 0 ? Kind::kExecutable : Kind::kFile;
+}
+
+bool DriverRoot::IsFile(std::string_view path) const {
+  Kind kind = KindOf(path);
+  return kind == Kind::kFile || kind == Kind::kExecutable;
+}
+
+bool DriverRoot::IsDirectory(std::string_view path) const {
+  return KindOf(path) == Kind::kDirectory;
+}
+
+bool DriverRoot::IsExecutable(std::string_view path) const {
+  return KindOf(path) == Kind::kExecutable;
+}
+
+const std::vector<std::string>& DriverRoot::List(const std::string& real_folder) const {
+  auto known = listings_.find(real_folder);
+  if (known == listings_.end()) {
+    // A folder that cannot be read is as good as an empty one.
+    known = listings_.emplace(real_folder, fs_.List(real_folder).value_or({})).first;
+  }
+  return known->second;
+}
+
+std::vector<std::string> DriverRoot::Glob(std::string_view folder, std::string_view pattern) const {
+  std::vector<std::string> found;
+  if (pattern.find('*') == std::string_view::npos) {
+    std::string path = JoinPath(folder, pattern);
+    if (IsFile(path)) found.push_back(std::move(path));
+    return found;
+  }
+  auto real = ResolveFolder(CleanPath(folder));
+  if (!real) return found;
+  for (const std::string& name : List(*real)) {
+    if (!WildcardMatch(pattern, name) || !IsPrintablePath(name)) continue;
+    std::string path = JoinPath(folder, name);
+    if (IsFile(path)) found.push_back(std::move(path));
+  }
+  return found;
+}
+
+Result<std::string> DriverRoot::ResolveRegular(std::string_view path) const {
+  auto real = Resolve(path);
+  struct stat info{};
+  if (!real || lstat(fs_.Path(*real).c_str(), &info) != 0) {
+    return Error(Code::kNotFound, std::string(path) + ": no such file");
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return Error(Code::kInvalidArgument, *real + ": not a regular file");
+  }
+  return *std::move(real);
+}
+
+Result<std::string> DriverRoot::Read(std::string_view path) const {
+  NDP_TRY(std::string real, ResolveRegular(path));
+  return fs_.Read(real);
+}
+
+Result<std::optional<std::string>> DriverRoot::Soname(std::string_view path) const {
+  NDP_TRY(std::string real, ResolveRegular(path));
+  os::UniqueFd fd(open(fs_.Path(real).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return ErrnoError(errno, "open " + real);
+  return ReadSoname([&fd](std::uint64_t offset, std::span<std::byte> into) -> std::size_t {
+           if (offset > static_cast<std::uint64_t>(LLONG_MAX)) return 0;
+           ssize_t got = pread(fd.get(), into.data(), into.size(), static_cast<off_t>(offset));
+           return got < 0 ? 0 : static_cast<std::size_t>(got);
+         })
+      .Context(real);
+}
+
+}  // namespace ndp::cdi

@@ -1,0 +1,58 @@
+// The driver's files under a root folder, seen as a process with that root would see them: no
+// symlink leads out of it, also not an absolute one. One thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "os/host_fs.h"
+
+namespace ndp::cdi {
+
+class DriverRoot {
+ public:
+  // `fs` must outlive it. Folders are looked at once and remembered: use it for one pass, then drop
+  // it.
+  explicit DriverRoot(const os::HostFs& fs) : fs_(fs) {}
+
+  const os::HostFs& fs() const { return fs_; }
+
+  // The real path, still relative to the root; nullopt where there is nothing, or a loop.
+  std::optional<std::string> Resolve(std::string_view path) const;
+  // What a symlink says, where `path` is one; its parents may be links.
+  std::optional<std::string> ReadLink(std::string_view path) const;
+  // `path` and what it links to, one link after another.
+  std::vector<std::string> LinkChain(std::string_view path) const;
+
+  // Links followed. A socket is a file here.
+  bool IsFile(std::string_view path) const;
+  bool IsDirectory(std::string_view path) const;
+  bool IsExecutable(std::string_view path) const;
+
+  // `folder`/<name> for each file whose name matches (`*` alone is special), links to files too,
+  // sorted by name. Names that no specification can hold are left out. Not resolved.
+  std::vector<std::string> Glob(std::string_view folder, std::string_view pattern) const;
+
+  // Regular files alone: opening a device node can do things.
+  Result<std::string> Read(std::string_view path) const;
+  // The SONAME of a library: nullopt where it has none.
+  Result<std::optional<std::string>> Soname(std::string_view path) const;
+
+ private:
+  enum class Kind { kNone, kFile, kExecutable, kDirectory };
+  Kind KindOf(std::string_view path) const;
+  Result<std::string> ResolveRegular(std::string_view path) const;
+  std::optional<std::string> ResolveFolder(const std::string& folder) const;
+  const std::vector<std::string>& List(const std::string& real_folder) const;
+  std::optional<std::string> Walk(std::string_view path, int& links_left) const;
+
+  const os::HostFs& fs_;
+  mutable std::map<std::string, std::optional<std::string>> folders_;
+  mutable std::map<std::string, std::vector<std::string>> listings_;  // by real path
+};
+
+}  // namespace ndp::cdi

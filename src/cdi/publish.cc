@@ -1,0 +1,100 @@
+#include "cdi/publish.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cdi/gpu_devices.h"
+#include "cdi/names.h"
+
+namespace ndp::cdi {
+namespace {
+
+// Id to device name, for all that the machine has.
+std::map<std::string, std::string> DeviceNames(const Options& options,
+                                               const inventory::Inventory& inventory) {
+  std::map<std::string, std::string> names;
+  if (inventory.platform == inventory::Platform::kWsl) names["all"] = "all";
+  if (inventory.platform == inventory::Platform::kTegra && inventory.gpus.empty()) {
+    names[std::string(kTegraId)] = TegraName(options.naming);
+  }
+  for (const inventory::Gpu& gpu : inventory.gpus) {
+    bool wsl = inventory.platform == inventory::Platform::kWsl;
+    names[gpu.uuid()] = wsl ? "all" : DeviceName(options.naming, gpu);
+    for (const inventory::MigDevice& mig : gpu.mig) {
+      names[mig.nvml.uuid] = DeviceName(options.naming, gpu, mig);
+    }
+  }
+  return names;
+}
+
+// Device names of ids that pods hold: of present devices by the naming in force, of vanished ones
+// by their id, which is the name unless names are indices. An index says nothing about a device
+// that is gone: another one may have it.
+std::set<std::string> HeldNames(const std::map<std::string, std::string>& names,
+                                const std::set<std::string>& held) {
+  std::set<std::string> out;
+  for (const std::string& id : held) {
+    auto known = names.find(id);
+    out.insert(known == names.end() ? id : known->second);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Offer::TroubleOf(const std::string& id) const {
+  if (!trouble.empty()) return trouble;
+  if (auto known = troubles.find(id); known != troubles.end()) return known->second;
+  return names.contains(id) ? "" : "the device has no CDI entry";
+}
+
+std::vector<std::string> Offer::Names(const std::vector<std::string>& ids) const {
+  std::vector<std::string> out;
+  for (const std::string& id : ids) {
+    auto name = names.find(id);
+    if (name == names.end()) continue;
+    if (std::ranges::find(out, name->second) == out.end()) out.push_back(name->second);
+  }
+  out.insert(out.end(), extras.begin(), extras.end());
+  return out;
+}
+
+Offer Publish(const SpecDir& dir, const Options& options, const inventory::Inventory& inventory,
+              Built built, const std::set<std::string>& held) {
+  Offer offer{.troubles = std::move(built.troubles),
+              .trouble = std::move(built.gpu_trouble),
+              .warnings = std::move(built.warnings)};
+  const auto device_names = DeviceNames(options, inventory);
+  std::set<std::string> unwritten;
+  for (ClassSpec& entry : built.specs) {
+    bool gpus = entry.device_class == options.gpu_class;
+    if (gpus) {
+      if (auto previous = dir.Read(entry.spec.kind)) {
+        KeepHeld(entry.spec, *previous, HeldNames(device_names, held));
+      }
+    }
+    if (auto written = dir.Write(entry.spec); !written.ok()) {
+      std::string reason =
+          fmt::format("write the CDI file of {}: {}", entry.spec.kind, written.error().message());
+      if (gpus || (entry.device_class == kImexClass && options.imex_required)) {
+        offer.trouble = reason;
+      }
+      offer.warnings.push_back(std::move(reason));
+      unwritten.insert(entry.spec.kind);
+    } else if (gpus) {
+      for (const auto& [id, name] : device_names) {
+        if (entry.spec.Find(name) != nullptr && !offer.troubles.contains(id)) {
+          offer.names[id] = fmt::format("{}={}", entry.spec.kind, name);
+        }
+      }
+    }
+  }
+  std::erase_if(built.specs,
+                [&](const ClassSpec& entry) { return unwritten.contains(entry.spec.kind); });
+  offer.extras = built.ExtraNames();
+  if (offer.trouble.empty()) offer.trouble = std::move(built.imex_trouble);
+  return offer;
+}
+
+}  // namespace ndp::cdi

@@ -1,0 +1,125 @@
+#include "cdi/spec_dir.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "cdi/names.h"
+#include "cdi/text.h"
+#include "doc/json.h"
+#include "doc/yaml.h"
+#include "os/file.h"
+#include "os/host_fs.h"
+
+namespace ndp::cdi {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+Result<std::string> ReadFile(const stdfs::path& file) {
+  return os::HostFs(file.parent_path()).Read(file.filename().string());
+}
+
+Status MakeFolder(const stdfs::path& folder) {
+  std::error_code error;
+  if (stdfs::is_directory(folder, error)) return {};
+  stdfs::create_directories(folder, error);
+  if (error) return ErrnoError(error.value(), "make folder " + folder.string());
+  if (chmod(folder.c_str(), 0755) != 0) return ErrnoError(errno, "chmod " + folder.string());
+  return {};
+}
+
+// The kind that a file defines, if it is a specification of any sort.
+std::optional<std::string> KindOf(std::string_view text) {
+  auto document = doc::ParseJson(text);  // much faster, and what we write
+  if (!document.ok()) document = doc::ParseYaml(text);
+  if (!document.ok()) return std::nullopt;
+  const doc::Value* kind = document->Find("kind");
+  return kind == nullptr ? std::nullopt : kind->AsString();
+}
+
+// A file of our name may be replaced if it is one of ours, or nothing a runtime could use: a
+// broken file would otherwise stop us for ever.
+Status MayReplace(const stdfs::path& file, std::string_view kind) {
+  std::error_code error;
+  stdfs::file_status status = stdfs::symlink_status(file, error);
+  if (!stdfs::exists(status)) return {};
+  if (stdfs::is_directory(status)) {
+    return Error(Code::kInvalidArgument, fmt::format("{} is a folder: remove it", file.string()));
+  }
+  auto text = ReadFile(file);
+  if (!text.ok()) return {};
+  auto present = KindOf(*text);
+  if (present && !present->empty() && *present != kind) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("{} is not ours: it defines \"{}\", ours is \"{}\"; move it away",
+                             file.string(), *present, kind));
+  }
+  return {};
+}
+
+bool IsSpecName(const stdfs::path& file) {
+  return file.extension() == ".json" || file.extension() == ".yaml";
+}
+
+}  // namespace
+
+stdfs::path SpecDir::FileOf(std::string_view kind) const {
+  std::string name(kind);
+  std::ranges::replace(name, '/', '-');
+  return folder_ / (name + ".json");
+}
+
+Result<bool> SpecDir::Write(const Spec& spec) const {
+  stdfs::path file = FileOf(spec.kind);
+  NDP_TRY(MakeFolder(folder_));
+  NDP_TRY(MayReplace(file, spec.kind));
+  return os::AtomicWriteFile(file, ToJson(spec), {.mode = 0644});
+}
+
+std::optional<Spec> SpecDir::Read(std::string_view kind) const {
+  auto text = ReadFile(FileOf(kind));
+  if (!text.ok()) return std::nullopt;
+  auto spec = ParseSpec(*text);
+  if (!spec.ok() || spec->kind != kind) return std::nullopt;
+  return *std::move(spec);
+}
+
+std::vector<stdfs::path> SpecDir::RemoveDisabled(const std::set<std::string>& enabled) const {
+  std::vector<stdfs::path> removed;
+  for (std::string_view device_class :
+       {kGpuClass, kImexClass, kGdrCopyClass, kGdsClass, kMofedClass}) {
+    if (enabled.contains(std::string(device_class))) continue;
+    std::string kind = fmt::format("{}/{}", kVendor, device_class);
+    if (!Read(kind)) continue;
+    std::error_code error;
+    if (stdfs::remove(FileOf(kind), error)) removed.push_back(FileOf(kind));
+  }
+  return removed;
+}
+
+std::vector<std::string> SpecDir::Conflicts(const Spec& spec) const {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (stdfs::directory_iterator entry(folder_, error);
+       !error && entry != stdfs::directory_iterator(); entry.increment(error)) {
+    const stdfs::path& file = entry->path();
+    if (!IsSpecName(file) || file == FileOf(spec.kind)) continue;
+    auto text = ReadFile(file);
+    if (!text.ok()) continue;
+    auto other = ParseSpec(*text);
+    if (!other.ok() || other->kind != spec.kind) continue;
+    for (const Device& device : other->devices) {
+      if (spec.Find(device.name) == nullptr) continue;
+      found.push_back(fmt::format("{} defines {}={} too: runtimes then refuse the name",
+                                  file.string(), spec.kind, device.name));
+      break;
+    }
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+}  // namespace ndp::cdi

@@ -1,0 +1,125 @@
+// `ndp cdi generate|list|validate`: CDI specifications for people, and for runtimes that are used
+// without the plugin.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+
+#include "cdi/registry.h"
+#include "cdi/text.h"
+#include "cdi/validate.h"
+#include "cmd/cdi_generate.h"
+#include "cmd/command.h"
+#include "os/file.h"
+#include "os/host_fs.h"
+
+namespace ndp::cmd {
+namespace {
+
+namespace stdfs = std::filesystem;
+
+Status Validate(const std::string& file) {
+  const stdfs::path path = stdfs::absolute(file);
+  NDP_TRY(const std::string text, os::HostFs(path.parent_path()).Read(path.filename().string()));
+  auto spec = cdi::ParseSpec(text);
+  if (!spec.ok()) return std::move(spec).Context(file).error();
+  NDP_TRY(cdi::Validate(*spec).Context(file));
+  fmt::print("{}: valid, cdiVersion {}, {} with {} devices\n", file, spec->version, spec->kind,
+             spec->devices.size());
+  return {};
+}
+
+int List(const std::vector<std::string>& folders) {
+  const cdi::Registry registry = cdi::ReadRegistry({folders.begin(), folders.end()});
+  for (const auto& [name, file] : registry.names) fmt::print("{}\t{}\n", name, file.string());
+  for (const std::string& problem : registry.problems) fmt::print(stderr, "{}\n", problem);
+  return registry.problems.empty() ? kOk : kFailed;
+}
+
+Status Generate(const GenerateOptions& options, const std::string& format,
+                const std::string& output) {
+  NDP_TRY(const cdi::Built built, GenerateSpec(options));
+  for (const std::string& warning : built.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  for (const auto& [uuid, reason] : built.troubles) {
+    fmt::print(stderr, "warning: {} is left out: {}\n", uuid, reason);
+  }
+  if (!built.gpu_trouble.empty()) return Error(Code::kUnavailable, built.gpu_trouble);
+  const cdi::Spec* spec = built.Find(options.cdi.gpu_class);
+  if (spec == nullptr) return Error(Code::kNotFound, "this machine has no usable GPU");
+  // The name of the file tells a runtime how to read it.
+  const bool json = format == "json" || (format.empty() && output.ends_with(".json"));
+  std::string text = json ? cdi::ToJson(*spec) : cdi::ToYaml(*spec);
+  if (output.empty() || output == "-") {
+    if (json) text += '\n';
+    std::fputs(text.c_str(), stdout);
+    return {};
+  }
+  auto written = os::AtomicWriteFile(output, text);
+  if (!written.ok()) return std::move(written).error();
+  return {};
+}
+
+int Report(const std::string& name, const Status& status) {
+  if (status.ok()) return kOk;
+  fmt::print(stderr, "{}: {}\n", name, status.error().message());
+  return kFailed;
+}
+
+void AddGenerateOptions(CLI::App& app, GenerateOptions& options, std::string& naming) {
+  app.add_option("--driver-root", options.cdi.driver_root, "driver root on the host [/]");
+  app.add_option("--dev-root", options.cdi.dev_root,
+                 "root of the device nodes on the host [the driver root]");
+  app.add_option("--driver-root-ctr-path", options.driver_root,
+                 "where this process sees the driver root [the driver root]");
+  app.add_option("--host-root", options.host_root, "where this process sees /sys and /proc [/]");
+  app.add_option("--device-name-strategy", naming, "names of devices [index]")
+      ->check(CLI::IsMember({"index", "uuid", "type-index"}));
+  app.add_option("--nvidia-cdi-hook-path", options.cdi.hook_path,
+                 "NVIDIA's hook program on the host [/usr/bin/nvidia-cdi-hook]");
+  app.add_option("--vendor", options.cdi.vendor, "first part of the kind [nvidia.com]");
+  app.add_option("--class", options.cdi.gpu_class, "second part of the kind [gpu]");
+  app.add_flag("--no-all-device{false}", options.cdi.all_device, "without the device \"all\"");
+  app.add_option("--disable-hook", options.disabled_hooks, "hooks to leave out; all for all")
+      ->delimiter(',');
+}
+
+}  // namespace
+
+int RunCdi(const std::string& name, const std::vector<std::string>& args) {
+  CLI::App app("CDI specifications of this machine's GPUs", name);
+  app.require_subcommand(1);
+
+  GenerateOptions options;
+  std::string naming = "index";
+  std::string format;
+  std::string output;
+  CLI::App* generate = app.add_subcommand("generate", "write what this machine has");
+  generate->add_option("--format", format, "json or yaml [by the output's name, else yaml]")
+      ->check(CLI::IsMember({"json", "yaml"}));
+  generate->add_option("--output", output, "a file, written whole at once [standard output]");
+  AddGenerateOptions(*generate, options, naming);
+
+  std::vector<std::string> folders = {"/etc/cdi", "/var/run/cdi"};
+  CLI::App* list = app.add_subcommand("list", "every name that runtimes can resolve, and its file");
+  list->add_option("--spec-dir", folders, "folders, a later one wins [/etc/cdi,/var/run/cdi]")
+      ->delimiter(',');
+
+  std::string file;
+  CLI::App* validate = app.add_subcommand("validate", "say whether a runtime would take a file");
+  validate->add_option("FILE", file, "a specification in JSON or YAML")->required();
+
+  try {
+    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  if (*validate) return Report(name, Validate(file));
+  if (*list) return List(folders);
+  options.cdi.naming = naming == "uuid"    ? cdi::Naming::kUuid
+                       : naming == "index" ? cdi::Naming::kIndex
+                                           : cdi::Naming::kTypeIndex;
+  return Report(name, Generate(options, format, output));
+}
+
+}  // namespace ndp::cmd

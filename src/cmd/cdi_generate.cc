@@ -1,0 +1,67 @@
+#include "cmd/cdi_generate.h"
+
+#include <fmt/format.h>
+
+#include "cdi/paths.h"
+#include "inventory/discover.h"
+#include "nvml/dl_driver.h"
+#include "os/dynamic_library.h"
+#include "os/host_fs.h"
+
+namespace ndp::cmd {
+namespace {
+
+Result<inventory::Scan> ScanDriver(nvml::Driver& driver) {
+  inventory::Scan scan;
+  auto info = driver.Info();
+  if (!info) return info.error().ToError();
+  scan.driver = *info;
+  auto count = driver.DeviceCount();
+  if (!count) return count.error().ToError();
+  for (unsigned index = 0; index < *count; ++index) scan.gpus.push_back(driver.ReadGpu(index));
+  return scan;
+}
+
+Result<inventory::Inventory> ScanMachine(const os::HostFs& driver_root, const os::HostFs& host) {
+  inventory::PlatformEvidence evidence;
+  evidence.dxcore = os::DynamicLibrary::Open("libdxcore.so").ok() ||
+                    driver_root.Exists("/usr/lib/wsl/lib/libdxcore.so");
+  evidence.tegra_files = inventory::HasTegraFiles(driver_root) || inventory::HasTegraFiles(host);
+  inventory::Scan scan;
+  nvml::DlLoader loader(driver_root.root());
+  auto driver = loader.Open();
+  evidence.nvml = driver.ok();
+  if (driver.ok()) {
+    NDP_TRY(scan, ScanDriver(**driver));
+    for (const auto& gpu : scan.gpus) {
+      if (gpu && gpu->name) evidence.gpu_names.push_back(*gpu->name);
+    }
+  }
+  const inventory::Platform platform = inventory::DetectPlatform(evidence);
+  if (platform == inventory::Platform::kUnknown) return driver.error();
+  return inventory::Assemble(platform, scan, host);
+}
+
+}  // namespace
+
+Result<cdi::Built> GenerateSpec(GenerateOptions options) {
+  cdi::Options& out = options.cdi;
+  if (out.dev_root.empty()) out.dev_root = out.driver_root;
+  if (options.driver_root.empty()) options.driver_root = out.driver_root;
+  out.explicit_host_paths = cdi::CleanPath(options.driver_root) != cdi::CleanPath(out.driver_root);
+  for (const std::string& hook : options.disabled_hooks) {
+    if (hook == "all") out.disable_all_hooks = true;
+    out.disabled_hooks.insert(hook);
+  }
+  out.environment = cdi::ProcessEnvironment();
+  const os::HostFs driver_root(options.driver_root);
+  const os::HostFs host(options.host_root);
+  NDP_TRY(const inventory::Inventory inventory, ScanMachine(driver_root, host));
+  cdi::Built built = cdi::Build(out, inventory, driver_root, host);
+  for (const inventory::BrokenGpu& gpu : inventory.broken) {
+    built.warnings.push_back(fmt::format("GPU {} is left out: {}", gpu.index, gpu.reason));
+  }
+  return built;
+}
+
+}  // namespace ndp::cmd
