@@ -1,0 +1,401 @@
+// A resource's server against a kubelet's manners, over real sockets in a temporary folder.
+#include "rpc/resource_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <future>
+#include <thread>
+
+#include "plugin/socket_name.h"
+#include "testing/fake_kubelet.h"
+#include "testing/result_matchers.h"
+
+namespace ndp::rpc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+std::shared_ptr<const plugin::ResourceView> Gpus(int healthy, int unhealthy = 0) {
+  plugin::Resource resource{.name = "nvidia.com/gpu"};
+  for (int i = 0; i < healthy + unhealthy; ++i) {
+    const std::string id = "GPU-" + std::to_string(i);
+    resource.units.push_back({.uuid = id, .index = std::to_string(i), .gpu = i});
+    resource.devices.push_back({.id = id, .healthy = i < healthy, .numa_node = i % 2});
+  }
+  return std::make_shared<plugin::ResourceView>(std::move(resource));
+}
+
+auto HasHealthy(std::size_t healthy, std::size_t all) {
+  return [=](const FakeKubelet::List& list) {
+    std::size_t count = 0;
+    for (const auto& [id, device] : list) count += device.healthy ? 1 : 0;
+    return count == healthy && list.size() == all;
+  };
+}
+auto HasDevices(std::size_t healthy) { return HasHealthy(healthy, healthy); }
+
+// The node's part: a loop of its own and the folder's watch.
+class Plugin {
+ public:
+  Plugin(const fs::path& folder, bool with_kubelet = true)
+      : folder_(folder), with_kubelet_(with_kubelet), loop_(*os::EventLoop::Create()) {
+    thread_ = std::thread([this] { loop_->Run(); });
+  }
+  ~Plugin() {
+    Stop();
+    loop_->Stop();
+    thread_.join();
+  }
+
+  // Runs on the loop and waits for it.
+  template <typename Function>
+  auto Do(Function function) {
+    std::promise<decltype(function())> done;
+    loop_->Post([&] {
+      if constexpr (std::is_void_v<decltype(function())>) {
+        function();
+        done.set_value();
+      } else {
+        done.set_value(function());
+      }
+    });
+    return done.get_future().get();
+  }
+
+  void Start(std::shared_ptr<const plugin::ResourceView> view) {
+    Do([&] {
+      server = ResourceServer::Start(
+          view,
+          {.socket_dir = folder_,
+           .kubelet_socket = with_kubelet_ ? folder_ / "kubelet.sock" : fs::path()},
+          {.loop = *loop_, .clock = clock_, .metrics = metrics});
+      auto watch = os::DirWatch::Open(*loop_, folder_, [this](auto change, std::string_view name) {
+        if (server) server->OnFolderEvent(change, name);
+      });
+      NDP_CHECK(watch.ok());
+      watch_ = *std::move(watch);
+    });
+  }
+  void Stop() {
+    Do([&] {
+      watch_.reset();
+      server.reset();
+    });
+  }
+  void Update(std::shared_ptr<const plugin::ResourceView> view) {
+    Do([&] { server->Update(view); });
+  }
+
+  // Waits for something that the server's state tells; looks again after each round of the loop.
+  template <typename Predicate>
+  bool Wait(Predicate predicate) {
+    const auto end = std::chrono::steady_clock::now() + 10s;
+    while (std::chrono::steady_clock::now() < end) {
+      if (Do([&] { return predicate(*server); })) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+  bool WaitForRegistered() {
+    return Wait([](const ResourceServer& it) { return it.state().registered; });
+  }
+
+  metrics::Registry metrics;
+  std::unique_ptr<ResourceServer> server;  // on the loop
+
+ private:
+  const fs::path folder_;
+  const bool with_kubelet_;
+  SystemClock clock_;
+  std::unique_ptr<os::EventLoop> loop_;
+  std::unique_ptr<os::DirWatch> watch_;
+  std::thread thread_;
+};
+
+class ResourceServerTest : public ::testing::Test {
+ protected:
+  ResourceServerTest() {
+    char path[] = "/tmp/ndp-rpc-XXXXXX";
+    folder_ = mkdtemp(path);
+  }
+  ~ResourceServerTest() override {
+    plugin_.reset();
+    kubelet_.reset();
+    fs::remove_all(folder_);
+  }
+
+  void KubeletUp() { kubelet_ = std::make_unique<FakeKubelet>(folder_); }
+  // Both of them, registered.
+  void BothUp(int gpus = 2) {
+    KubeletUp();
+    plugin_ = std::make_unique<Plugin>(folder_);
+    plugin_->Start(Gpus(gpus));
+    ASSERT_TRUE(kubelet_->WaitForList(HasDevices(static_cast<std::size_t>(gpus))));
+    ASSERT_TRUE(plugin_->WaitForRegistered());
+  }
+  std::vector<std::string> Sockets() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("nvidia-")) names.push_back(name);
+    }
+    return names;
+  }
+
+  fs::path folder_;
+  std::unique_ptr<FakeKubelet> kubelet_;
+  std::unique_ptr<Plugin> plugin_;
+};
+
+TEST_F(ResourceServerTest, RegistersAndSendsItsList) {
+  BothUp();
+  EXPECT_TRUE(kubelet_->WaitForList([](const FakeKubelet::List& list) {
+    return list ==
+           FakeKubelet::List{{"GPU-0", {.numa_nodes = {0}}}, {"GPU-1", {.numa_nodes = {1}}}};
+  }));
+  EXPECT_TRUE(plugin::IsRegistrationSocket(kubelet_->registrations().at(0)));
+  EXPECT_THAT(plugin_->metrics.Text(), HasSubstr("ndp_registered{resource=\"nvidia.com/gpu\"} 1"));
+}
+
+TEST_F(ResourceServerTest, AnswersAllCalls) {
+  BothUp(4);
+  const auto answer = kubelet_->Allocate({{"GPU-3", "GPU-1"}, {"GPU-0"}});
+  EXPECT_EQ(answer.code, 0);
+  EXPECT_EQ(answer.containers, 2U);
+  EXPECT_THAT(answer.envs, ElementsAre(Pair("NVIDIA_VISIBLE_DEVICES", "GPU-1,GPU-3")));
+  EXPECT_THAT(kubelet_->Prefer({"GPU-3", "GPU-1", "GPU-0"}, {"GPU-3"}, 1).ids,
+              ElementsAre("GPU-3"));
+  EXPECT_TRUE(kubelet_->PreStart());
+  EXPECT_THAT(kubelet_->Allocate({{}}).containers, 1U) << "an empty request has an empty answer";
+}
+
+TEST_F(ResourceServerTest, BadRequestsGetACodeAndAMessageAndHarmNothing) {
+  BothUp();
+  const auto unknown = kubelet_->Allocate({{"GPU-7"}});
+  EXPECT_EQ(unknown.code, 5) << "NOT_FOUND";
+  EXPECT_THAT(unknown.message, HasSubstr("GPU-7"));
+  const auto too_many = kubelet_->Prefer({"GPU-0"}, {}, 3);
+  EXPECT_EQ(too_many.code, 3) << "INVALID_ARGUMENT";
+  EXPECT_THAT(too_many.message, HasSubstr("asked for 3"));
+  EXPECT_EQ(kubelet_->Prefer({"GPU-0"}, {}, -1).code, 3);
+  EXPECT_EQ(kubelet_->Allocate({{"GPU-0"}}).code, 0);
+}
+
+TEST_F(ResourceServerTest, ManyCallsAtOnceAreAnswered) {
+  BothUp();
+  std::vector<std::future<int>> calls;
+  for (int i = 0; i < 32; ++i) {
+    calls.push_back(
+        std::async(std::launch::async, [&] { return kubelet_->Allocate({{"GPU-1"}}).code; }));
+  }
+  for (auto& call : calls) EXPECT_EQ(call.get(), 0);
+}
+
+TEST_F(ResourceServerTest, EveryStreamGetsEveryChangedListAndOnlyThose) {
+  BothUp();
+  const auto extra = kubelet_->ExtraStream(1);
+  ASSERT_TRUE(extra);
+  EXPECT_TRUE(plugin_->Wait([](const ResourceServer& server) { return server.streams() == 2; }));
+  plugin_->Update(Gpus(2));  // the same
+  plugin_->Update(Gpus(1, 1));
+  EXPECT_TRUE(kubelet_->WaitForList(HasHealthy(1, 2)));
+  EXPECT_EQ(kubelet_->lists(), 2U);
+}
+
+TEST_F(ResourceServerTest, TellsSinceWhenTheKubeletHasADeviceUnhealthy) {
+  BothUp();
+  plugin_->Update(Gpus(1, 1));
+  EXPECT_TRUE(plugin_->Wait(
+      [](const ResourceServer& server) { return server.unhealthy().Since("GPU-1").has_value(); }));
+  EXPECT_FALSE(plugin_->Do([&] { return plugin_->server->unhealthy().Since("GPU-0"); }));
+  EXPECT_EQ(plugin_->Do([&] { return plugin_->server->shown()->devices().size(); }), 2U);
+}
+
+TEST_F(ResourceServerTest, AKubeletThatComesLaterIsFoundAtOnce) {
+  plugin_ = std::make_unique<Plugin>(folder_);
+  plugin_->Start(Gpus(2));
+  EXPECT_EQ(plugin_->Do([&] { return plugin_->server->shown(); }), nullptr);
+  KubeletUp();  // removes our socket first
+  EXPECT_TRUE(kubelet_->WaitForList(HasDevices(2)));
+}
+
+TEST_F(ResourceServerTest, ARestartedKubeletGetsANewRegistration) {
+  BothUp();
+  const auto first = kubelet_->registrations();
+  kubelet_.reset();
+  KubeletUp();
+  EXPECT_TRUE(kubelet_->WaitForList(HasDevices(2)));
+  EXPECT_TRUE(plugin_->WaitForRegistered());
+  EXPECT_NE(kubelet_->registrations().back(), first.back());
+  EXPECT_THAT(Sockets(), ElementsAre(kubelet_->registrations().back()));
+}
+
+// A kubelet dials back within Register; the folder may be cleaned meanwhile.
+TEST_F(ResourceServerTest, ASocketRemovedDuringRegisterIsPutBack) {
+  KubeletUp();
+  std::atomic<bool> hang = true;
+  kubelet_->HangWhile([&] { return hang.load(); });
+  plugin_ = std::make_unique<Plugin>(folder_);
+  plugin_->Start(Gpus(2));
+  ASSERT_TRUE(kubelet_->WaitForRegistrations(1));
+  const fs::path socket = folder_ / kubelet_->registrations().at(0);
+  fs::remove(socket);
+  EXPECT_TRUE(plugin_->Wait([&](const ResourceServer&) { return fs::exists(socket); }));
+  hang = false;
+  EXPECT_TRUE(plugin_->WaitForRegistered());
+  EXPECT_THAT(kubelet_->registrations(), SizeIs(1));
+}
+
+TEST_F(ResourceServerTest, ALostStreamIsRegisteredAgainUnderAnotherPath) {
+  BothUp();
+  kubelet_->DropStream();
+  ASSERT_TRUE(kubelet_->WaitForRegistrations(2));
+  EXPECT_TRUE(kubelet_->WaitForList(HasDevices(2)));
+  EXPECT_NE(kubelet_->registrations().at(0), kubelet_->registrations().at(1));
+  EXPECT_TRUE(plugin_->WaitForRegistered());
+  EXPECT_THAT(Sockets(), ElementsAre(kubelet_->registrations().at(1)));
+}
+
+TEST_F(ResourceServerTest, ARefusalIsTriedAgainAndTold) {
+  KubeletUp();
+  kubelet_->RefuseWith("device plugin already connected");
+  plugin_ = std::make_unique<Plugin>(folder_);
+  plugin_->Start(Gpus(2));
+  ASSERT_TRUE(kubelet_->WaitForRegistrations(2));
+  EXPECT_THAT(plugin_->Do([&] { return plugin_->server->state().last_error; }),
+              HasSubstr("already connected"));
+  kubelet_->RefuseWith("");
+  EXPECT_TRUE(kubelet_->WaitForList(HasDevices(2)));
+}
+
+// 1.37: the last list of an instance that has ended stays in force.
+TEST_F(ResourceServerTest, TheListIsSentAgainWhenAPeerEnds) {
+  BothUp();
+  Plugin peer(folder_);
+  peer.Start(Gpus(1, 1));
+  ASSERT_TRUE(peer.WaitForRegistered());
+  ASSERT_TRUE(kubelet_->WaitForLists(2));
+  peer.Stop();
+  EXPECT_TRUE(kubelet_->WaitForLists(3));
+}
+
+TEST_F(ResourceServerTest, APeerThatIsKilledIsNoticedByItsDeadSocket) {
+  BothUp();
+  const std::string path = folder_ / "nvidia-gpu.sock";  // upstream's
+  const int peer = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  ASSERT_EQ(bind(peer, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(peer, 8), 0);
+  close(peer);
+  EXPECT_TRUE(kubelet_->WaitForLists(2));
+}
+
+TEST_F(ResourceServerTest, RetiringSendsAnEmptyListAndThenEnds) {
+  BothUp();
+  std::promise<void> done;
+  plugin_->Do([&] { plugin_->server->Retire([&] { done.set_value(); }); });
+  EXPECT_EQ(done.get_future().wait_for(10s), std::future_status::ready);
+  EXPECT_TRUE(kubelet_->WaitForList([](const auto& list) { return list.empty(); }));
+  EXPECT_TRUE(kubelet_->WaitForStreamEnd());
+  EXPECT_THAT(Sockets(), IsEmpty());
+  EXPECT_THAT(kubelet_->registrations(), SizeIs(1));
+}
+
+TEST_F(ResourceServerTest, RetiringWithoutAKubeletEndsAtOnce) {
+  plugin_ = std::make_unique<Plugin>(folder_);
+  plugin_->Start(Gpus(2));
+  std::promise<void> done;
+  plugin_->Do([&] {
+    plugin_->server->Retire([&] {
+      plugin_->server.reset();  // may be destroyed by the callback
+      done.set_value();
+    });
+  });
+  EXPECT_EQ(done.get_future().wait_for(10s), std::future_status::ready);
+}
+
+// On SIGTERM no list: on 1.37 it would overrule a successor's.
+TEST_F(ResourceServerTest, StoppingEndsStreamsAndRemovesSocketsWithoutAList) {
+  BothUp();
+  plugin_->Stop();
+  EXPECT_TRUE(kubelet_->WaitForStreamEnd());
+  EXPECT_EQ(kubelet_->lists(), 1U);
+  EXPECT_THAT(Sockets(), IsEmpty());
+}
+
+TEST_F(ResourceServerTest, StoppingDoesNotWaitForAHangingRegister) {
+  KubeletUp();
+  kubelet_->HangWhile([] { return true; });
+  plugin_ = std::make_unique<Plugin>(folder_);
+  plugin_->Start(Gpus(2));
+  ASSERT_TRUE(kubelet_->WaitForRegistrations(1));
+  plugin_->Stop();
+  EXPECT_THAT(Sockets(), IsEmpty());
+}
+
+TEST_F(ResourceServerTest, GarbageOnTheSocketHarmsNobody) {
+  BothUp();
+  for (const std::string_view garbage :
+       {"GET / HTTP/1.1\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM", "\0\1\2"}) {
+    auto connection = os::ConnectUnix(folder_ / kubelet_->registrations().at(0));
+    ASSERT_THAT(connection, IsOk());
+    ASSERT_EQ(write(connection->get(), garbage.data(), garbage.size()),
+              static_cast<ssize_t>(garbage.size()));
+  }
+  EXPECT_EQ(kubelet_->Allocate({{"GPU-0"}}).code, 0);
+  EXPECT_TRUE(plugin_->WaitForRegistered());
+}
+
+TEST_F(ResourceServerTest, WithoutAKubeletSocketItServesUnderTheFixedName) {
+  KubeletUp();
+  Plugin plugin(folder_, false);
+  plugin.Start(Gpus(2));
+  EXPECT_THAT(Sockets(), ElementsAre("nvidia-gpu.sock"));
+  EXPECT_THAT(kubelet_->registrations(), IsEmpty());
+  EXPECT_FALSE(plugin.Do([&] { return plugin.server->state().wanted; }));
+}
+
+TEST_F(ResourceServerTest, APingIsAnsweredByTheServersThread) {
+  BothUp();
+  std::promise<void> pong;
+  plugin_->Do([&] { plugin_->server->Ping([&] { pong.set_value(); }); });
+  EXPECT_EQ(pong.get_future().wait_for(10s), std::future_status::ready);
+}
+
+TEST_F(ResourceServerTest, OnlyDeadSocketsOfOurOwnNamingAreRemoved) {
+  const auto bind_dead = [&](const std::string& name) {
+    const std::string path = folder_ / name;
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    close(fd);
+  };
+  bind_dead("nvidia-gpu-00000001.sock");
+  bind_dead("nvidia-mig-1g.10gb-00000002.sock");
+  bind_dead("nvidia-gpu.sock");
+  bind_dead("other.sock");
+  BothUp();  // removes them all; so once more beside a living one
+  const std::string living = kubelet_->registrations().at(0);
+  bind_dead("nvidia-gpu-00000001.sock");
+  bind_dead("nvidia-mig-1g.10gb-00000002.sock");
+  bind_dead("nvidia-gpu.sock");
+  EXPECT_EQ(RemoveDeadSockets(folder_), 2U);
+  EXPECT_THAT(Sockets(), ::testing::UnorderedElementsAre(living, "nvidia-gpu.sock"));
+  EXPECT_EQ(RemoveDeadSockets(folder_ / "missing"), 0U);
+}
+
+}  // namespace
+}  // namespace ndp::rpc
