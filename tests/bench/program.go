@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// subject is a program that is measured: how it is called, not a running one.
+type subject struct {
+	name string
+	path string
+	args []string
+}
+
+// machine is the simulated node that all subjects see.
+type machine struct {
+	sim string
+	dir string
+}
+
+func (m machine) root() string { return filepath.Join(m.dir, "root") }
+
+func (m machine) run(command string, args ...string) error {
+	cmd := exec.Command(m.sim, append([]string{command, "--dir", m.dir}, args...)...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, output.String())
+	}
+	return nil
+}
+
+// running is a started subject.
+type running struct {
+	subject subject
+	cmd     *exec.Cmd
+	started time.Time // just before exec
+	log     *os.File
+	ended   chan struct{}
+}
+
+func (s subject) start(extra ...string) (*running, error) {
+	log, err := os.CreateTemp("", "bench-log-")
+	if err != nil {
+		return nil, err
+	}
+	os.Remove(log.Name())
+	r := &running{subject: s, log: log, ended: make(chan struct{})}
+	r.cmd = exec.Command(s.path, append(append([]string{}, s.args...), extra...)...)
+	r.cmd.Stdout, r.cmd.Stderr = log, log
+	r.started = time.Now()
+	if err := r.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = r.cmd.Wait()
+		close(r.ended)
+	}()
+	return r, nil
+}
+
+// stop returns the time from SIGTERM to the end.
+func (r *running) stop() (time.Duration, error) {
+	begin := time.Now()
+	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return 0, fmt.Errorf("%s has ended: %w%s", r.subject.name, err, r.lastWords())
+	}
+	select {
+	case <-r.ended:
+		return time.Since(begin), nil
+	case <-time.After(20 * time.Second):
+		_ = r.cmd.Process.Kill()
+		return 0, fmt.Errorf("%s did not end within 20 s of SIGTERM", r.subject.name)
+	}
+}
+
+func (r *running) lastWords() string {
+	text := make([]byte, 2000)
+	size, _ := r.log.Seek(0, 2)
+	n, _ := r.log.ReadAt(text, max(0, size-int64(len(text))))
+	return "\n" + string(text[:n])
+}
+
+// strippedSize is the size of the program without symbols, whatever the build left in it.
+func (s subject) strippedSize() (int64, error) {
+	copied := filepath.Join(os.TempDir(), "bench-stripped")
+	defer os.Remove(copied)
+	path := s.path
+	if strip, err := exec.LookPath("strip"); err == nil {
+		if exec.Command(strip, "-o", copied, s.path).Run() == nil {
+			path = copied
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
