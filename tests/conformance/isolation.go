@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -26,7 +25,11 @@ const (
 	testLimit    = 2 * time.Minute
 )
 
-var skipLine = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: (.*)\n--- SKIP`)
+var (
+	skipLine = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: (.*)\n--- SKIP`)
+	// The frame that go test puts round a test; the parent's own is enough.
+	frameLine = regexp.MustCompile(`(?m)^(=== .*|\s*--- (PASS|FAIL): .*|FAIL|PASS|exit status .*)\n`)
+)
 
 // Main is the TestMain of every package that calls onNode.
 func Main(m *testing.M) int {
@@ -68,7 +71,7 @@ func inOwnProcess(t *testing.T, body func()) {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		t.Fatalf("kubelet %s:\n%s", kubeletVersion, strings.TrimSpace(output.String()))
+		t.Fatalf("kubelet %s:\n%s", kubeletVersion, frameLine.ReplaceAllString(output.String(), ""))
 	case err != nil:
 		t.Fatalf("start a process with its own mounts (this needs root): %v", err)
 	}
