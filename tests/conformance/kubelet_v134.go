@@ -29,7 +29,7 @@ type deviceManager struct {
 func newDeviceManager(numaNodes []int, policy string) (deviceManager, error) {
 	nodes := machineNodes(devicemanager.NewManagerImpl, numaNodes)
 	topology, err := topologymanager.NewManager(nodes, policy,
-		topologymanager.ContainerTopologyScope, nil)
+		"container", nil)
 	if err != nil {
 		return deviceManager{}, err
 	}
