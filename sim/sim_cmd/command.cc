@@ -1,0 +1,88 @@
+#include "sim_cmd/command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+namespace ndp::sim_cmd {
+
+Option& Option::Required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::Excludes(const Option& other) {
+  option_->excludes(other.raw());
+  return *this;
+}
+
+Option& Option::Range(std::uint64_t lowest, std::uint64_t highest) {
+  option_->check(CLI::Range(lowest, highest));
+  return *this;
+}
+
+Command Command::Sub(const std::string& name, const std::string& help) {
+  return {*app_.add_subcommand(name, help), exit_code_};
+}
+
+void Command::RequireSub() { app_.require_subcommand(1); }
+
+template <typename T>
+Option Command::Add(const std::string& name, T& value, const std::string& help) {
+  return Option(app_.add_option(name, value, help));
+}
+template Option Command::Add(const std::string&, std::string&, const std::string&);
+template Option Command::Add(const std::string&, std::uint32_t&, const std::string&);
+template Option Command::Add(const std::string&, std::uint64_t&, const std::string&);
+template Option Command::Add(const std::string&, std::optional<int>&, const std::string&);
+template Option Command::Add(const std::string&, std::optional<std::uint32_t>&, const std::string&);
+template Option Command::Add(const std::string&, std::optional<std::uint64_t>&, const std::string&);
+template Option Command::Add(const std::string&, std::optional<std::string>&, const std::string&);
+template Option Command::Add(const std::string&, std::vector<std::string>&, const std::string&);
+template Option Command::Add(const std::string&, std::vector<std::uint32_t>&, const std::string&);
+
+Option Command::Flag(const std::string& name, bool& value, const std::string& help) {
+  return Option(app_.add_flag(name, value, help));
+}
+
+void Command::ExactlyOne(std::initializer_list<Option> options) {
+  auto* group = app_.add_option_group("exactly one of");
+  for (const Option& option : options) group->add_option(option.raw());
+  group->require_option(1);
+}
+
+void Command::OnRun(std::function<Status()> run) {
+  app_.callback([&app = app_, &exit_code = exit_code_, run = std::move(run)] {
+    const Status status = run();
+    if (status.ok()) return;
+    std::string name = app.get_name();
+    for (CLI::App* parent = app.get_parent(); parent != nullptr; parent = parent->get_parent()) {
+      name = parent->get_name() + " " + name;
+    }
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), status.error().message().c_str());
+    exit_code = status.error().code() == Code::kInvalidArgument ? 2 : 1;
+  });
+}
+
+int RunProgram(const char* name, const char* help, const char* version,
+               std::initializer_list<void (*)(Command& program)> add, int argc, char** argv) {
+  CLI::App app(help, name);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string(name) + " " + version);
+  int exit_code = 0;
+  Command program(app, exit_code);
+  try {
+    for (const auto describe : add) describe(program);
+    app.parse(argc, argv);
+  } catch (const CLI::Success& done) {  // --help and --version
+    return app.exit(done);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "%s: %s (--help shows what there is)\n", name, error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", name, error.what());
+    return 1;
+  }
+  return exit_code;
+}
+
+}  // namespace ndp::sim_cmd

@@ -1,0 +1,59 @@
+"""A simulated machine per test, used through NVIDIA's own Python bindings.
+
+The program under test lies in the folder that NDP_BIN_DIR names (build/dev/bin by default).
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("NDP_BIN_DIR", ROOT / "build/dev/bin"))
+
+
+class Machine:
+    """One folder of ndp-sim."""
+
+    program = BIN / "ndp-sim"
+
+    def __init__(self, folder):
+        self.dir = folder
+
+    def run(self, command, *arguments):
+        return subprocess.run(
+            [self.program, *command.split(), "--dir", self.dir, *map(str, arguments)],
+            check=True, capture_output=True, text=True, timeout=60).stdout
+
+    def json(self, command, *arguments):
+        return json.loads(self.run(command, *arguments, "--json"))
+
+    @property
+    def libraries(self):
+        return next((self.dir / "root/usr/lib").glob("*-linux-gnu"))
+
+    def client(self, code):
+        """Runs Python code in a process of its own, with the machine's driver on the library path.
+
+        Whatever it leaves in `result` comes back. A process each, since a library that has been
+        loaded under a name stays loaded.
+        """
+        program = ("import json, pynvml\npynvml.nvmlInit()\n" + code +
+                   "\npynvml.nvmlShutdown()\nprint(json.dumps(result))\n")
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(self.libraries))
+        done = subprocess.run(
+            [os.sys.executable, "-c", program], check=False, capture_output=True, text=True,
+            timeout=60, env=environment)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+@pytest.fixture
+def up(tmp_path):
+    def make(profile, *arguments):
+        machine = Machine(tmp_path / profile)
+        machine.run("up", "--profile", profile, *arguments)
+        return machine
+    return make
