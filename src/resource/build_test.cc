@@ -100,6 +100,24 @@ TEST(BuildTest, TroubleOfADeviceIsItsOwnAndOfAGpuThatOfAllItsDevices) {
                                    Field(&Device::trouble, "GPU is lost")));
 }
 
+TEST(BuildTest, GpuWhoseMigCannotBeReadIsNeitherOfferedWholeNorInTheOthersWay) {
+  auto inventory = TestInventory({TestMigGpu(0, {"1g.5gb"}), TestMigGpu(1, {}), TestGpu(2)});
+  const nvml::Failure failure = {
+      .status = nvml::kNoPermission, .call = "nvmlDeviceGetMigMode", .text = "no permission"};
+  inventory.gpus[1].nvml.mig_failure = failure;
+  inventory.gpus[2].nvml.mig_failure = failure;
+  const ResourceSet mixed = Built(With(config::MigStrategy::kMixed), inventory);
+  EXPECT_THAT(Usable(mixed), ElementsAre(Pair("nvidia.com/mig-1g.5gb", ElementsAre("0:0"))));
+  EXPECT_THAT(mixed.not_offered,
+              ElementsAre(Field(&NotOffered::reason, HasSubstr("MIG devices cannot be read: "))));
+  EXPECT_THAT(mixed.Find("nvidia.com/gpu")->devices[0].trouble,
+              HasSubstr("MIG mode cannot be read: nvmlDeviceGetMigMode"));
+  EXPECT_THAT(Usable(Built(With(config::MigStrategy::kSingle), inventory)),
+              ElementsAre(Pair("nvidia.com/gpu", ElementsAre("0:0"))));
+  EXPECT_THAT(Usable(Built(With(config::MigStrategy::kNone), inventory)),
+              ElementsAre(Pair("nvidia.com/gpu", ElementsAre("0", "1", "2"))));
+}
+
 TEST(BuildTest, SingleOffersTheOneProfileAsGpu) {
   const auto inventory =
       TestInventory({TestMigGpu(0, {"1g.5gb", "1g.5gb"}), TestMigGpu(1, {"1g.5gb"})});

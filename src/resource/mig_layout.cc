@@ -47,7 +47,7 @@ std::vector<Camp> Camps(const inventory::Inventory& inventory, std::span<const i
   std::vector<Camp> camps;
   for (const int position : gpus) {
     const inventory::Gpu& gpu = inventory.gpus[static_cast<std::size_t>(position)];
-    if (!with_trouble && !gpu.trouble.empty()) continue;
+    if (!with_trouble && (!gpu.trouble.empty() || gpu.nvml.mig_failure)) continue;
     const std::string layout = LayoutOf(gpu);
     auto camp = std::ranges::find(camps, layout, &Camp::layout);
     if (camp == camps.end()) camp = camps.insert(camps.end(), {layout, {}});

@@ -22,8 +22,8 @@ struct SingleDecision {
   std::string reason;                 // why those of any other layout are not
 };
 
-// `gpus` are positions in inventory.gpus. GPUs in trouble have no say: one that is lost, its MIG
-// mode unknown, must not take the others down.
+// `gpus` are positions in inventory.gpus. GPUs in trouble have no say, nor those whose MIG
+// devices cannot be read: one of them must not take the others down.
 SingleDecision DecideSingle(const inventory::Inventory& inventory, std::span<const int> gpus,
                             config::MigSinglePartial partial, const MigLayouts& layouts,
                             const MigLayouts* previous_scan);

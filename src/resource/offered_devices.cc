@@ -111,6 +111,8 @@ class Offering {
     std::string reason = "it is in MIG mode and has no MIG devices";
     if (!gpu.trouble.empty()) {
       reason = gpu.trouble;
+    } else if (gpu.nvml.mig_failure) {
+      reason = "its MIG devices cannot be read: " + gpu.nvml.mig_failure->Message();
     } else {
       out_.warnings.push_back(
           fmt::format("GPU {} ({}) is not offered: {}", index, gpu.uuid(), reason));
@@ -172,6 +174,10 @@ OfferedDevices OfferDevices(const config::Settings& settings, const inventory::I
     std::string trouble;
     if (strategy == config::MigStrategy::kSingle && single.served != LayoutOf(gpu)) {
       trouble = single.reason;
+    }
+    if (!mig && strategy != config::MigStrategy::kNone && gpu.nvml.mig_failure) {
+      // It may be in MIG mode: a slice must not be handed out as a whole GPU.
+      trouble = "its MIG mode cannot be read: " + gpu.nvml.mig_failure->Message();
     }
     if (mig) {
       offering.AddMigDevices(position, trouble,

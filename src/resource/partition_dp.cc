@@ -69,19 +69,19 @@ void ForEachSplit(Mask within, int size, F f) {
 
 class SplitTable {
  public:
-  SplitTable(const PairScores& free, int size)
-      : count_(free.gpus()), size_(size), left_over_(count_ % size) {
+  SplitTable(const PairScores& free, Mask required, int size)
+      : count_(free.gpus()), size_(size), left_over_(count_ % size), required_(required) {
     NDP_CHECK(count_ <= kExactLimit && size > 1 && size < count_);
     FillGroupScores(free);
     FillSplits();
   }
 
-  std::vector<int> BestGroup(Mask required) const {
+  std::vector<int> BestGroup() const {
     const Mask all = (Mask{1} << count_) - 1;
     Mask best = 0;
     std::int32_t best_total = std::numeric_limits<std::int32_t>::min();
-    ForEachSplit(all & ~required, size_ - Count(required), [&](Mask added) {
-      const Mask group = added | required;
+    ForEachSplit(all & ~required_, size_ - Count(required_), [&](Mask added) {
+      const Mask group = added | required_;
       const std::int32_t total = best_[group] + best_[all & ~group];
       if (total < best_total) return;
       if (total == best_total) {
@@ -116,12 +116,16 @@ class SplitTable {
 
   // A subset of k·size members splits into k groups, one of k·size + left_over members into k
   // groups and the left-over group. The lowest member decides: it is in a full group or left over.
+  // Only subsets that can remain are looked at: the first group takes all that is required, and
+  // what remains behind a left-over group has lost its lowest member to it.
   void FillSplits() {
     for (Mask set = 0; set < best_.size(); ++set) {
       const int members = Count(set);
       if (members <= size_ || members > count_ - size_) continue;
       const int rest = members % size_;
       if (rest != 0 && rest != left_over_) continue;
+      if ((set & required_) != 0) continue;
+      if (rest == 0 && left_over_ != 0 && (set & 1) != 0) continue;
       const Mask lowest = set & (~set + 1);
       std::int32_t best = std::numeric_limits<std::int32_t>::min();
       const auto try_group = [&](Mask others) {
@@ -137,6 +141,7 @@ class SplitTable {
   int count_;
   int size_;
   int left_over_;
+  Mask required_;
   std::vector<std::int32_t> best_;
 };
 
@@ -145,7 +150,7 @@ class SplitTable {
 std::vector<int> BestGroupExact(const PairScores& free, std::span<const int> required, int size) {
   Mask mask = 0;
   for (const int gpu : required) mask |= Mask{1} << gpu;
-  return SplitTable(free, size).BestGroup(mask);
+  return SplitTable(free, mask, size).BestGroup();
 }
 
 }  // namespace ndp::resource

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using enum SharedPolicy;
+using enum config::AllocationPolicy;
 using Ids = std::vector<std::string_view>;
 
 DevicePool Pool(int gpus, int replicas) {

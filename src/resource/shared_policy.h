@@ -5,14 +5,14 @@
 #include <span>
 #include <vector>
 
+#include "config/settings.h"
 #include "resource/pair_scores.h"
 
 namespace ndp::resource {
 
-enum class SharedPolicy {
-  kDistributed,  // from the least allocated GPU: few neighbours
-  kPacked,       // from the most allocated GPU: whole GPUs stay free
-};
+// kDistributed: from the least allocated GPU, for few neighbours. kPacked: from the most allocated
+// one, so that whole GPUs stay free.
+using SharedPolicy = config::AllocationPolicy;
 
 // One device as a request finds it.
 struct SharedDevice {

@@ -14,7 +14,7 @@ namespace ndp::resource {
 namespace {
 
 using ::testing::ElementsAre;
-using enum SharedPolicy;
+using enum config::AllocationPolicy;
 
 // One device per GPU, {total, available, required} each.
 std::vector<SharedDevice> Gpus(std::initializer_list<std::array<int, 3>> loads) {
