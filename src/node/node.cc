@@ -10,6 +10,7 @@
 #include "base/duration.h"
 #include "node/known_gpus.h"
 #include "resource/build.h"
+#include "resource/selection.h"
 #include "web/address.h"
 
 namespace ndp::node {
@@ -29,6 +30,17 @@ os::HostFs DevicesRoot(const config::Common& common) {
   return driver.IsDirectory("/dev") ? driver : os::HostFs(common.host_root);
 }
 
+inventory::Inventory WithoutExcluded(const config::Settings& settings,
+                                     inventory::Inventory inventory) {
+  const resource::Selection selection = resource::SelectGpus(settings.devices, inventory);
+  if (selection.excluded.empty()) return inventory;
+  std::vector<inventory::Gpu> kept;
+  for (const int at : selection.gpus)
+    kept.push_back(std::move(inventory.gpus[static_cast<std::size_t>(at)]));
+  inventory.gpus = std::move(kept);
+  return inventory;
+}
+
 }  // namespace
 
 Node::Node(config::Loaded loaded, Deps deps)
@@ -36,11 +48,14 @@ Node::Node(config::Loaded loaded, Deps deps)
       deps_(std::move(deps)),
       limit_(deps_.clock),
       host_(settings().common.host_root),
+      driver_root_(settings().common.driver_root_ctr_path),
       devices_(DevicesRoot(settings().common)),
       loader_(settings().common.driver_root_ctr_path),
+      handout_(driver_root_, host_, devices_),
       board_(std::make_shared<health::HealthBoard>()),
       worker_(deps_.loop, deps_.clock, {.watchdog = settings().health.watchdog},
               [this](const std::string& key, bool set_aside) {
+                if (monitor_) monitor_->OnSetAside(key, set_aside);
                 if (session_) session_->OnSetAside(key, set_aside);
               }) {}
 
@@ -60,6 +75,19 @@ void Node::Start() {
   ReadHeld();
   WatchFolders();
   poll_timer_ = deps_.loop.Every(kPoll, [this] { Poll(); });
+  monitor_ = std::make_unique<health::Monitor>(
+      health::Monitor::Deps{.loop = deps_.loop,
+                            .clock = deps_.clock,
+                            .worker = worker_,
+                            .host = host_,
+                            .metrics = metrics_},
+      settings().health,
+      health::Monitor::Callbacks{
+          .board =
+              [this](std::shared_ptr<const health::HealthBoard> board) {
+                OnBoard(std::move(board));
+              },
+          .refresh = [this](const std::string& why) { session_->Refresh(why); }});
   session_ = std::make_unique<DriverSession>(
       DriverSession::Deps{.loop = deps_.loop,
                           .clock = deps_.clock,
@@ -69,8 +97,9 @@ void Node::Start() {
                           .devices = devices_},
       settings().plugin.rescan_interval,
       DriverSession::Events{
-          .inventory = [this](const std::shared_ptr<nvml::Driver>&,
-                              inventory::Inventory fresh) { OnInventory(std::move(fresh)); },
+          .inventory = [this](
+                           const std::shared_ptr<nvml::Driver>& driver,
+                           inventory::Inventory fresh) { OnInventory(driver, std::move(fresh)); },
           .failed = [this](const Error& why) { OnDriverFailed(why); },
           .closing = [this] { OnDriverClosing(); },
           .links =
@@ -157,7 +186,7 @@ void Node::Stop(int code) {
   deps_.exit(code);
 }
 
-void Node::OnInventory(inventory::Inventory fresh) {
+void Node::OnInventory(const std::shared_ptr<nvml::Driver>& driver, inventory::Inventory fresh) {
   driver_error_.clear();
   index_in_doubt_ = false;
   const bool first = inventory_ == nullptr;
@@ -171,6 +200,9 @@ void Node::OnInventory(inventory::Inventory fresh) {
     log::Info("GPUs found", {{"count", std::to_string(fresh.gpus.size())},
                              {"driver", fresh.driver.driver_version}});
   }
+  // Health hears what the scan really found, but for GPUs that do not exist for us.
+  monitor_->OnInventory(
+      std::make_shared<const inventory::Inventory>(WithoutExcluded(settings(), fresh)), driver);
   auto merged = first ? std::move(fresh) : KeepVanished(*inventory_, std::move(fresh));
   const auto uuids = [](const inventory::Inventory& inventory) {
     std::vector<std::string> all;
@@ -182,12 +214,22 @@ void Node::OnInventory(inventory::Inventory fresh) {
   merged.links = links_;
   inventory_ = std::make_shared<const inventory::Inventory>(std::move(merged));
   scores_ = std::make_shared<const resource::PairScores>(resource::ScoresOf(*inventory_));
-  if (first) {
-    Reconcile();
+  if (!looked_) {
+    monitor_->FirstPoll([this] { Looked(); });
   } else {
     ScheduleReconcile();
   }
   if (links_ == nullptr) ReadLinksWhenRegistered();
+}
+
+void Node::Looked() {
+  if (std::exchange(looked_, true)) return;
+  Reconcile();
+}
+
+void Node::OnBoard(std::shared_ptr<const health::HealthBoard> board) {
+  board_ = std::move(board);
+  ScheduleReconcile();
 }
 
 void Node::OnDriverFailed(const Error& why) {
@@ -200,11 +242,12 @@ void Node::OnDriverFailed(const Error& why) {
   if (news || limit_.Allow("driver")) {
     log::Warning("no usable NVIDIA driver: trying again", {{"why", why.message()}});
   }
+  monitor_->OnDriverFailed(why.message());
   // Pods may hold devices of ours from before: they are listed although nothing can be offered.
-  if (inventory_ == nullptr) ScheduleReconcile();
+  Looked();
 }
 
-void Node::OnDriverClosing() {}
+void Node::OnDriverClosing() { monitor_->LetGo(); }
 
 void Node::OnLinks(std::shared_ptr<const inventory::LinkMatrix> links) {
   links_ = std::move(links);
@@ -242,11 +285,13 @@ void Node::Adopt(config::Loaded next) {
   config_error_.clear();
   deps_.adopted(loaded_);
   worker_.set_watchdog(settings().health.watchdog);
+  if (!(settings().health == before.health)) monitor_->Configure(settings().health);
   if (settings().plugin.rescan_interval != before.plugin.rescan_interval) {
     session_->set_rescan_interval(settings().plugin.rescan_interval);
   }
   if (settings().common.driver_root_ctr_path != before.common.driver_root_ctr_path) {
     loader_.set_driver_root(settings().common.driver_root_ctr_path);
+    driver_root_ = os::HostFs(settings().common.driver_root_ctr_path);
     devices_ = DevicesRoot(settings().common);
     session_->Refresh("the driver root has changed");
   }

@@ -16,10 +16,12 @@
 #include "config/load.h"
 #include "doc/value.h"
 #include "health/board.h"
+#include "health/monitor.h"
 #include "inventory/inventory.h"
 #include "metrics/registry.h"
 #include "node/driver_session.h"
 #include "node/file_watch.h"
+#include "node/handout.h"
 #include "node/offer.h"
 #include "nvml/dl_driver.h"
 #include "nvml/query_worker.h"
@@ -64,7 +66,10 @@ class Node {
   void OnSocketFolder(os::DirWatch::Change change, std::string_view name);
   void OnSignal(int signal);
   void Stop(int code);
-  void OnInventory(inventory::Inventory fresh);
+  void OnInventory(const std::shared_ptr<nvml::Driver>& driver, inventory::Inventory fresh);
+  // The first look at the driver is done, well or badly: lists may be built from now on.
+  void Looked();
+  void OnBoard(std::shared_ptr<const health::HealthBoard> board);
   void OnDriverFailed(const Error& why);
   void OnDriverClosing();
   void OnLinks(std::shared_ptr<const inventory::LinkMatrix> links);
@@ -80,6 +85,7 @@ class Node {
   void Serve(plugin::Resource resource);
   void ReadLinksWhenRegistered();
   void AddMpsTrouble(OfferInputs& in);
+  void TellUses();
 
   // status.cc
   doc::Value StatusDocument() const;
@@ -93,8 +99,10 @@ class Node {
   metrics::Registry metrics_;
   log::RateLimit limit_;
   os::HostFs host_;
+  os::HostFs driver_root_;
   os::HostFs devices_;
   nvml::DlLoader loader_;
+  Handout handout_;
 
   // Current snapshots.
   std::shared_ptr<const inventory::Inventory> inventory_;  // null until the first scan
@@ -108,13 +116,16 @@ class Node {
   std::string driver_error_;  // empty while a session is open
   std::string config_error_;  // why the last reload was refused
   std::string held_error_;
+  std::vector<std::string> handout_warnings_;
   bool loading_ = true;  // the next build checks a configuration, not a changed machine
   bool index_in_doubt_ = false;
   bool misfit_ = false;  // the configuration contradicts the machine, nothing is built
+  bool looked_ = false;
   bool stopping_ = false;
   bool reconcile_scheduled_ = false;
 
   nvml::QueryWorker worker_;
+  std::unique_ptr<health::Monitor> monitor_;
   std::unique_ptr<DriverSession> session_;
   std::map<std::string, std::unique_ptr<rpc::ResourceServer>, std::less<>> servers_;
   std::map<std::string, plugin::Resource, std::less<>> retiring_;

@@ -27,7 +27,7 @@ plugin::AllocateOptions Options(const OfferInputs& in, const resource::Resource&
   o.gdrcopy = p.gdrcopy_enabled;
   o.gds = p.gds_enabled;
   o.mofed = p.mofed_enabled;
-  o.imex_channels = in.settings.imex.channel_ids;
+  o.imex_channels = in.imex_channels;
   if (resource.sharing == config::SharingStrategy::kMps) o.mps_root = p.mps_root;
   o.fail_requests_greater_than_one = resource.fail_requests_greater_than_one;
   o.cdi_additional = in.cdi_additional;
@@ -63,6 +63,7 @@ std::string Trouble(const OfferInputs& in, const resource::Resource& resource,
   const health::DeviceHealth& verdict = in.board.Of(device.uuid);
   if (!verdict.healthy) return verdict.reason;
   if (!device.trouble.empty()) return device.trouble;
+  if (!in.trouble.empty()) return in.trouble;
   if (auto holder = HeldElsewhere(in, device, resource.name)) {
     return fmt::format("a pod holds it as {}", *holder);
   }

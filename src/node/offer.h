@@ -39,6 +39,8 @@ struct OfferInputs {
   // Why a device cannot be handed out the way that is configured (no CDI entry, MPS not ready).
   std::map<std::string, std::string, std::less<>> device_trouble;    // by UUID
   std::map<std::string, std::string, std::less<>> resource_trouble;  // by resource
+  std::string trouble;                                               // of all; empty: none
+  std::vector<int> imex_channels;
   std::vector<std::string> cdi_additional;
   bool index_in_doubt = false;
   MonoTime now;

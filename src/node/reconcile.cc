@@ -1,6 +1,7 @@
 // From the current snapshots to the servers.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -40,7 +41,7 @@ void Node::ScheduleReconcile() {
 }
 
 void Node::Reconcile() {
-  if (stopping_) return;
+  if (stopping_ || !looked_) return;
   ReadHeld();
   static const inventory::Inventory kNothing;
   const inventory::Inventory& inventory = inventory_ ? *inventory_ : kNothing;
@@ -59,30 +60,49 @@ void Node::Reconcile() {
   const resource::ResourceSet before = std::exchange(set_, *std::move(built));
   if (inventory_ != nullptr) previous_layouts_ = set_.layouts;
   LogChanges(before);
+  TellUses();
 
+  Handout::Answer handout = handout_.Prepare(settings(), inventory_, held_);
+  for (const std::string& warning : handout.warnings) {
+    if (std::ranges::find(handout_warnings_, warning) == handout_warnings_.end())
+      log::Warning(warning);
+  }
+  handout_warnings_ = std::move(handout.warnings);
   OfferInputs in{.settings = settings(),
                  .set = set_,
                  .board = *board_,
                  .held = held_,
                  .shown = {},
                  .scores = scores_,
-                 .control_nodes = {},
+                 .control_nodes = std::move(handout.control_nodes),
                  .relatives = Relatives(inventory),
-                 .device_trouble = {},
+                 .device_trouble = std::move(handout.device_trouble),
                  .resource_trouble = {},
-                 .cdi_additional = {},
+                 .trouble = std::move(handout.trouble),
+                 .imex_channels = std::move(handout.imex_channels),
+                 .cdi_additional = std::move(handout.cdi_additional),
                  .index_in_doubt = index_in_doubt_,
                  .now = deps_.clock.Now()};
   for (const auto& [name, server] : servers_) {
     in.shown[name] = {.view = server->shown(), .unhealthy = &server->unhealthy()};
   }
-  for (const char* node :
-       {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"}) {
-    if (devices_.Device(node)) in.control_nodes.emplace_back(node);
-  }
   AddMpsTrouble(in);
   Apply(BuildOffers(in));
   UpdateMetrics();
+}
+
+// Whose compute mode matters: health asks whether a GPU is shared.
+void Node::TellUses() {
+  std::map<std::string, health::GpuUse> uses;
+  for (const resource::Resource& resource : set_.resources) {
+    for (const resource::Device& device : resource.devices) {
+      if (!device.shared()) continue;
+      health::GpuUse& use = uses[device.gpu_uuid];
+      use.shared = true;
+      use.mps = use.mps || device.mps;
+    }
+  }
+  monitor_->SetUses(std::move(uses));
 }
 
 // The MPS control daemon says by a file that a resource's server runs: before that a client would

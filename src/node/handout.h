@@ -1,0 +1,59 @@
+// What containers get besides their GPUs, and whether it is there: CDI entries on disk, IMEX
+// channels, control nodes. Written and looked at before a list names the devices. Loop thread only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cdi/options.h"
+#include "cdi/publish.h"
+#include "cdi/spec_dir.h"
+#include "config/settings.h"
+#include "inventory/inventory.h"
+#include "os/host_fs.h"
+#include "plugin/held_devices.h"
+
+namespace ndp::node {
+
+class Handout {
+ public:
+  // `driver`: the driver root as this process sees it.
+  Handout(const os::HostFs& driver, const os::HostFs& host, const os::HostFs& devices)
+      : driver_(driver), host_(host), devices_(devices) {}
+
+  struct Answer {
+    std::vector<std::string> control_nodes;  // container paths that exist
+    std::vector<int> imex_channels;          // of those configured, the ones that exist
+    std::vector<std::string> cdi_additional;
+    std::map<std::string, std::string, std::less<>> device_trouble;  // by UUID
+    std::string trouble;  // why nothing may be handed out; empty where it may
+    std::vector<std::string> warnings;
+  };
+  // Writes CDI files where the settings ask for them and something has changed since the last call,
+  // or the last one failed.
+  Answer Prepare(const config::Settings& settings,
+                 const std::shared_ptr<const inventory::Inventory>& inventory,
+                 const plugin::HeldDevices& held);
+  // The driver's files may have changed without the inventory: the next Prepare looks again.
+  void Forget() { inventory_ = nullptr; }
+
+ private:
+  void PublishCdi(const config::Settings& settings,
+                  const std::shared_ptr<const inventory::Inventory>& inventory,
+                  const plugin::HeldDevices& held);
+
+  const os::HostFs& driver_;
+  const os::HostFs& host_;
+  const os::HostFs& devices_;
+  std::shared_ptr<const inventory::Inventory> inventory_;  // that offer_ is of
+  cdi::Options options_;
+  std::string folder_;
+  std::set<std::string> held_;
+  cdi::Offer offer_;
+  bool removed_disabled_ = false;
+};
+
+}  // namespace ndp::node
