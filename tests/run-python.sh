@@ -7,4 +7,4 @@ export NDP_BIN_DIR="${NDP_BIN_DIR:-$PWD/build/dev/bin}"
 # Debian's abseil was built without ASan: its containers and ours disagree on annotations.
 export ASAN_OPTIONS="detect_container_overflow=0:${ASAN_OPTIONS:-}"
 tests/setup-venv.sh
-exec build/venv/bin/python -m pytest -q tests/integration tests/python "$@"
+exec build/venv/bin/python -m pytest -q -n "${NDP_TEST_JOBS:-4}" tests/integration tests/python "$@"

@@ -7,7 +7,7 @@ packages=(g++ cmake ninja-build pkg-config make git
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libc-ares-dev libre2-dev
   libabsl-dev zlib1g-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev
   libevent-dev libgtest-dev libgmock-dev libbenchmark-dev
-  python3 python3-venv python3-pytest python3-yaml)
+  python3 python3-venv python3-pytest python3-pytest-xdist python3-yaml)
 if [ "${1:-build}" = lint ]; then
   packages=(clang-19 clang-tidy-19 clang-format-19)
 fi

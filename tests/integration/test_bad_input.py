@@ -1,0 +1,98 @@
+"""Each mistake gets one clear error and the right exit status, and leaves what runs untouched."""
+
+import os
+import subprocess
+
+import pytest
+from conftest import BIN, GPU, eventually
+
+
+def run(*args, env=None):
+    return subprocess.run([str(BIN / "ndp"), "device-plugin", *args], capture_output=True, text=True, timeout=30,
+                          env=dict(os.environ) | (env or {}), check=False)
+
+
+@pytest.mark.parametrize(("args", "words"), [
+    (["--no-such-flag"], ["--no-such-flag"]),
+    (["--mig-stategy=none"], ["--mig-stategy", "--mig-strategy"]),
+    (["--mig-strategy=sometimes"], ["mig-strategy", "sometimes", "none", "single", "mixed"]),
+    (["--device-list-strategy=envvar,smoke"], ["device-list-strategy", "smoke"]),
+    (["--device-id-strategy=name"], ["device-id-strategy", "name", "uuid", "index"]),
+    (["--rescan-interval=soon"], ["rescan-interval", "soon"]),
+    (["--listen-address=nowhere"], ["listen-address", "nowhere"]),
+    (["--config-file=/no/such/file"], ["/no/such/file"]),
+    (["--config-file=/tmp"], ["/tmp", "folder"]),
+    (["stray"], ["stray"]),
+])  # fmt: skip
+def test_a_bad_command_line_is_refused(args, words):
+    done = run(*args)
+    assert done.returncode in (1, 2), done
+    errors = [line for line in done.stderr.splitlines() if line and "--help" not in line]
+    assert len(errors) == 1, done.stderr
+    for word in words:
+        assert word in errors[0]
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("version: v2\n", ["version", "v2", "v1"]),
+    ("version: v1\nflags: [\n", ["line"]),
+    ("version: v1\nflags:\n  migStrategy: 7g\n", ["flags.migStrategy", "line 3", "7g"]),
+    ("version: v1\nflags: 3\n", ["flags", "line 2"]),
+    ("version: v1\nsharing:\n  timeSlicing:\n    resources:\n    - {name: nvidia.com/gpu, replicas: -1}\n",
+     ["replicas", "line 5"]),
+])  # fmt: skip
+def test_a_bad_configuration_file_is_refused(tmp_path, text, words):
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    done = run(f"--config-file={file}")
+    assert done.returncode == 2, done
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+def test_a_bad_variable_is_named(tmp_path):
+    done = run(env={"MIG_STRATEGY": "often"})
+    assert done.returncode == 2 and "MIG_STRATEGY" in done.stderr and "often" in done.stderr
+
+
+def test_an_unknown_key_is_a_warning_and_an_error_when_strict(node):
+    node.up()
+    node.start_kubelet()
+    config = {"flags": {"migStategy": "none"}}
+    plugin = node.start_plugin(config=config)
+    node.wait_for(allocatable=8)
+    line = next(line for line in plugin.log().splitlines() if "migStategy" in line and " W " in line)
+    assert "flags.migStategy" in line and "line" in line and "migStrategy" in line
+    done = run(f"--config-file={node.write_config(config)}", "--strict-config")
+    assert done.returncode == 2 and "flags.migStategy" in done.stderr
+
+
+def test_no_driver_lists_every_path_and_the_loaders_words(tmp_path):
+    done = run(f"--driver-root-ctr-path={tmp_path}", f"--kubelet-socket={tmp_path}/kubelet.sock")
+    assert done.returncode == 1
+    assert f"{tmp_path}/usr/lib64/libnvidia-ml.so.1" in done.stderr
+    assert "cannot open shared object file" in done.stderr
+
+
+def test_a_refused_reload_keeps_the_old_configuration(node):
+    plugin = node.serve(config={"flags": {"migStrategy": "none"}})
+    node.write_config({"flags": {"migStrategy": "wrong"}})
+    eventually(lambda: "configError" in plugin.status(), "the reload is refused")
+    assert "flags.migStrategy" in plugin.status()["configError"]
+    assert node.resources()[GPU]["allocatable"] == 8
+    assert plugin.get("/readyz")[0] == 200
+    node.write_config({"flags": {"migStrategy": "none"}})
+    eventually(lambda: "configError" not in plugin.status(), "a good file ends it")
+
+
+@pytest.mark.parametrize(("fields", "words"), [
+    ({"count": 9}, ["9", "8"]),
+    ({"count": 1, "must_include": ["GPU-nobody"]}, ["GPU-nobody"]),
+    ({"count": 2, "available": ["GPU-nobody", "GPU-else"]}, ["GPU-nobody"]),
+])  # fmt: skip
+def test_an_impossible_preferred_allocation_is_refused(node, fields, words):
+    node.serve()
+    answer = node.ask("preferred", resource=GPU, **fields)
+    assert not answer["ok"], answer
+    for word in words:
+        assert word in answer["error"]
