@@ -24,6 +24,8 @@ Command Command::Sub(const std::string& name, const std::string& help) {
   return {*app_.add_subcommand(name, help), exit_code_};
 }
 
+void Command::Footer(const std::string& text) { app_.footer(text); }
+
 void Command::RequireSub() { app_.require_subcommand(1); }
 
 template <typename T>
