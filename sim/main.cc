@@ -1,9 +1,12 @@
 // ndp-sim: plays a GPU node for anything that speaks to NVIDIA's driver.
 #include "sim_cmd/commands.h"
+#include "sim_kubelet/subcommands.h"
 
 int main(int argc, char** argv) {
   using namespace ndp::sim_cmd;
-  return RunProgram("ndp-sim", "Plays a GPU node: driver, faults, MIG. One folder is one machine.",
+  namespace kubelet = ndp::sim_kubelet;
+  return RunProgram("ndp-sim",
+                    "Plays a GPU node: driver, faults, MIG, kubelet. One folder is one machine.",
                     NDP_VERSION,
                     {
                         // machines
@@ -25,6 +28,10 @@ int main(int argc, char** argv) {
                         // what clients do
                         AddCalls,
                         AddSessions,
+                        // the kubelet, and all of it at once
+                        kubelet::AddKubelet,
+                        kubelet::AddKubeletCtl,
+                        kubelet::AddRun,
                     },
                     argc, argv);
 }

@@ -24,6 +24,8 @@ Command Command::Sub(const std::string& name, const std::string& help) {
   return {*app_.add_subcommand(name, help), exit_code_};
 }
 
+void Command::Footer(const std::string& text) { app_.footer(text); }
+
 void Command::RequireSub() { app_.require_subcommand(1); }
 
 template <typename T>
@@ -72,6 +74,12 @@ int RunProgram(const char* name, const char* help, const char* version,
   Command program(app, exit_code);
   try {
     for (const auto describe : add) describe(program);
+    const auto named = [&](CLI::App* sub) { return sub->get_name() == argv[1]; };
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(named).empty()) {
+      std::fprintf(stderr, "%s: no sub-command \"%s\" (--help shows what there is)\n", name,
+                   argv[1]);
+      return 2;
+    }
     app.parse(argc, argv);
   } catch (const CLI::Success& done) {  // --help and --version
     return app.exit(done);

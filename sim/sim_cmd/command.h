@@ -38,6 +38,8 @@ class Command {
 
   // A sub-command of this one.
   Command Sub(const std::string& name, const std::string& help);
+  // Printed at the end of --help.
+  void Footer(const std::string& text);
   // One of the sub-commands must be named.
   void RequireSub();
 

@@ -161,8 +161,8 @@ void AddSet(Command& program) {
   command.Add("--threshold", o.thresholds,
               "<kind>=<degrees>, kinds shutdown, slowdown, memory-max, gpu-max; -1: not "
               "supported");
-  command.Add("--remap-pending", o.remap_pending, "Row remapping pending: 0 or 1");
-  command.Add("--remap-failure", o.remap_failure, "Row remapping failed: 0 or 1");
+  command.Add("--remap-pending", o.remap_pending, "Row remapping pending: 0 or 1").Range(0, 1);
+  command.Add("--remap-failure", o.remap_failure, "Row remapping failed: 0 or 1").Range(0, 1);
   command.Add("--remap-correctable", o.remap_correctable, "Rows remapped");
   command.Add("--remap-uncorrectable", o.remap_uncorrectable, "Rows remapped");
   command.Flag("--no-remap", o.no_remap, "Row remapping is not supported");

@@ -155,6 +155,10 @@ Status DriverBack(Simulation& simulation, const std::filesystem::path& nvml) {
 
 Status DriverUpgrade(Simulation& simulation, const std::string& version,
                      const std::filesystem::path& nvml) {
+  if (!sim_profile::IsDriverVersion(version)) {
+    return Error(Code::kInvalidArgument,
+                 "--version " + version + ": must be two or three numbers such as 575.57.08");
+  }
   NDP_TRY(sim_root::WriteDriverFiles(simulation.root(), version, nvml));
   NDP_TRY(simulation.Change([&](Control& control) {
     sim_state::SetText(control.driver_version, version);

@@ -74,8 +74,8 @@ Result<Simulation> Simulation::Up(const UpOptions& options) {
                        std::to_string(sessions[0].pid) + " (" + sessions[0].command + ")");
     }
     // What an older machine had and this one lacks must not stay.
-    for (const auto& entry : fs::directory_iterator(root, error)) {
-      if (entry.path().filename() != ".ndp-sim") NDP_TRY(sim_root::Remove(entry.path()));
+    for (const char* made : {"dev", "dev.list", "etc", "lib", "proc", "run", "sys", "usr"}) {
+      NDP_TRY(sim_root::Remove(root / made));
     }
   }
   NDP_TRY(auto machine, Machine::Create(state));

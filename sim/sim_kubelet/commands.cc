@@ -1,13 +1,11 @@
 #include "sim_kubelet/commands.h"
 
-#include <algorithm>
-#include <array>
-#include <future>
 #include <optional>
 #include <thread>
 
 #include "base/text.h"
 #include "doc/json.h"
+#include "sim_kubelet/on_loop.h"
 
 namespace ndp::sim_kubelet {
 
@@ -188,7 +186,7 @@ Result<doc::Value> Commands::Dispatch(const doc::Value& command) {
 
 Status Commands::Stop(const doc::Value& command) {
   const bool leave_socket = Fields(command).Flag("leave_socket");
-  return OnLoop([this, leave_socket]() -> Status {
+  return OnLoop(loop_, [this, leave_socket]() -> Status {
     kubelet_.Stop(leave_socket);
     return {};
   });
@@ -201,14 +199,7 @@ Result<doc::Value> Commands::Start(const doc::Value& command, bool stop_first) {
   if (fields.Flag("lose_checkpoint")) kubelet_.RemoveCheckpoint();
   // A blocked command blocks nobody else: the loop goes on.
   if (down_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(down_ms));
-  return Done(OnLoop([this] { return kubelet_.Start(); }));
-}
-
-Status Commands::OnLoop(std::function<Status()> task) {
-  auto done = std::make_shared<std::promise<Status>>();
-  std::future<Status> result = done->get_future();
-  loop_.Post([task = std::move(task), done] { done->set_value(task()); });
-  return result.get();
+  return Done(OnLoop(loop_, [this] { return kubelet_.Start(); }));
 }
 
 }  // namespace ndp::sim_kubelet

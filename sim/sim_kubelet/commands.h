@@ -30,8 +30,6 @@ class Commands {
   Result<doc::Value> Dispatch(const doc::Value& command);
   Result<doc::Value> Start(const doc::Value& command, bool stop_first);
   Status Stop(const doc::Value& command);
-  // Runs it on the loop, and waits.
-  Status OnLoop(std::function<Status()> task);
 
   os::EventLoop::Poster loop_;
   Kubelet& kubelet_;

@@ -60,7 +60,9 @@ Return Wait(unsigned function, Handle handle, EventData* data, unsigned timeout_
     // The driver may go, and a fault may be set, while somebody waits.
     if (const Return status = library.Session(&view)) return status;
     if (set->freed.load()) return kInvalidArgument;
-    if (const Return fault = library.Faults(function, -1)) return fault;
+    if (const Return fault = library.Faults(function, -1, Library::Play::kAllButLatency)) {
+      return fault;
+    }
     if (Take(*machine, *set, data)) return kSuccess;
     if (HoldsLostGpu(*machine, *set)) return kGpuIsLost;
     const std::int64_t left = deadline - sim_state::MonotonicNs();

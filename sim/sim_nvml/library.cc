@@ -179,7 +179,7 @@ void Library::Count(unsigned function) {
   if (client_ != nullptr) client_->calls[function].fetch_add(1, std::memory_order_relaxed);
 }
 
-Return Library::Faults(unsigned function, int slot) const {
+Return Library::Faults(unsigned function, int slot, Play play) const {
   const std::shared_ptr<Machine> machine = this->machine();
   if (machine == nullptr) return kSuccess;
   std::int64_t slept = 0;  // latency is waited out once, however often the rules change meanwhile
@@ -199,11 +199,11 @@ Return Library::Faults(unsigned function, int slot) const {
       for (unsigned i = 0; i < control.rule_count && i < sim_state::kMaxRules; ++i) {
         const Rule& rule = control.rules[i];
         if (rule.function >= 0 && rule.function != static_cast<int>(function)) continue;
-        if (rule.gpu >= 0 && rule.gpu != slot) continue;
+        if (rule.gpu >= 0 ? rule.gpu != slot : play == Play::kOfGpuOnly) continue;
         if (rule.until_ns != 0 && rule.until_ns <= now) continue;
         switch (rule.kind) {
           case RuleKind::kLatency:
-            result.latency += rule.latency_ns;
+            if (play != Play::kAllButLatency) result.latency += rule.latency_ns;
             break;
           case RuleKind::kError:
             result.error = rule.code;

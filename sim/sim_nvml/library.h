@@ -63,9 +63,12 @@ class Library {
   Return Shutdown();
 
   void Count(unsigned function);
+  // Which of the faults that are set are to be played: a call that has played some must not play
+  // them again when it learns which GPU it is about, nor whenever it looks around while it waits.
+  enum class Play { kAll, kOfGpuOnly, kAllButLatency };
   // Plays what is set for the function and the GPU (its slot; -1 for calls that name none): waits
   // out latency and hangs, returns the error.
-  Return Faults(unsigned function, int slot) const;
+  Return Faults(unsigned function, int slot, Play play = Play::kAll) const;
   // kSuccess with the session's view, or why there is none.
   Return Session(std::shared_ptr<const SessionView>* view) const;
   // Waits while the GPU hangs; then its state as a status.

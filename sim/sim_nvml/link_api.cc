@@ -43,7 +43,10 @@ NVML_API int nvmlDeviceGetTopologyCommonAncestor(Handle device1, Handle device2,
     return kInvalidArgument;
   }
   const std::uint32_t slot = first.view->order[second->index];
-  if (const Return fault = library.Faults(kFunction, static_cast<int>(slot))) return fault;
+  if (const Return fault =
+          library.Faults(kFunction, static_cast<int>(slot), Library::Play::kOfGpuOnly)) {
+    return fault;
+  }
   if (const Return state = library.AwaitGpu(slot)) return state;
   return Set(level, library.machine()->control().topology[first.slot][slot]);
 }

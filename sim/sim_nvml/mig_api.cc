@@ -113,10 +113,10 @@ NVML_API int nvmlDeviceGetMaxMigDeviceCount(Handle device, unsigned* count) {
   if (const Return status =
           BeginMig(FunctionId("nvmlDeviceGetMaxMigDeviceCount"), device, Accept::kGpu, &target)) {
     // NVML says 0, not NOT_SUPPORTED, of a GPU that has no MIG.
-    return status == kNotSupported && target.gpu.present != 0 && target.gpu.mig_model < 0
-               ? Set(count, 0)
-               : status;
+    const bool without_mig = target.gpu.present != 0 && target.gpu.mig_model < 0;
+    return status == kNotSupported && without_mig ? Set(count, 0) : status;
   }
+  if (target.gpu.mig_current == 0) return Set(count, 0);
   return Set(count, ModelOf(target.gpu)->max_devices);
 }
 
@@ -183,7 +183,7 @@ NVML_API int nvmlDeviceGetGpuInstanceProfileInfo(Handle device, unsigned profile
   }
   if (info == nullptr) return kInvalidArgument;
   const GpuInstanceProfile* found = ProfileOf(target, profile);
-  if (found == nullptr) return kNotSupported;
+  if (found == nullptr || target.gpu.mig_current == 0) return kNotSupported;
   *info = {.id = found->id,
            .p2p = 0,
            .slices = found->slices,

@@ -111,6 +111,24 @@ TEST_F(SessionTest, ASessionGoesOnShowingInstancesThatAreGone) {
   Call("nvmlShutdown");
 }
 
+TEST_F(SessionTest, WithMigOffThereAreNoDevicesToCount) {
+  Up("dgx-h100");
+  ASSERT_THAT(sim_control::SetMigMode(*simulation_, 0, true), IsOk());
+  ASSERT_THAT(sim_control::SetMigPermission(*simulation_, 2, false), IsOk());
+  ASSERT_EQ(Call("nvmlInit_v2"), kSuccess);
+  unsigned count = 9;
+  EXPECT_EQ(Call("nvmlDeviceGetMaxMigDeviceCount", Gpu(0), &count), kSuccess);
+  EXPECT_EQ(count, 7U);
+  EXPECT_EQ(Call("nvmlDeviceGetMaxMigDeviceCount", Gpu(1), &count), kSuccess);
+  EXPECT_EQ(count, 0U);
+  unsigned current = 9;
+  unsigned pending = 9;
+  EXPECT_EQ(Call("nvmlDeviceGetMigMode", Gpu(2), &current, &pending), kNoPermission);
+  EXPECT_EQ(Call("nvmlDeviceGetMigMode", Gpu(0), &current, &pending), kSuccess);
+  EXPECT_EQ(current, 1U);
+  Call("nvmlShutdown");
+}
+
 TEST_F(SessionTest, ARemovedGpuIsLostToOldSessionsAndAbsentInNewOnes) {
   Up("dgx-h100");
   ASSERT_EQ(Call("nvmlInit_v2"), kSuccess);

@@ -230,7 +230,8 @@ NVML_API int nvmlDeviceGetHandleByUUID(const char* uuid, Handle* device) {
   for (unsigned i = 0; i < view->gpu_count; ++i) {
     const sim_state::Gpu& gpu = machine->control().gpus[view->order[i]];
     if (wanted == gpu.uuid) {
-      if (const Return fault = library.Faults(kFunction, static_cast<int>(view->order[i]))) {
+      if (const Return fault = library.Faults(kFunction, static_cast<int>(view->order[i]),
+                                              Library::Play::kOfGpuOnly)) {
         return fault;
       }
       return Open(i, *view, device);

@@ -137,6 +137,7 @@ Status BuildMachine(const Profile& profile, const BuildOptions& options,
   SetText(control.nvml_version, profile.driver.empty() ? "" : "12." + profile.driver);
   control.cuda_version = profile.cuda;
   control.platform = profile.platform;
+  control.imex_channels = profile.imex_channels;
   control.driver_present = profile.platform == Platform::kNvml ? 1 : 0;
   control.driver_epoch = 1;
   control.gpu_count = count;

@@ -205,9 +205,9 @@ Status ReadPlatform(const Value& root, Profile& profile) {
 }
 
 Status Read(const Value& root, Profile& profile) {
-  NDP_TRY(CheckKeys(
-      root, "a profile",
-      {"description", "platform", "driver", "cuda", "gpus", "switchGroups", "links", "fabric"}));
+  NDP_TRY(CheckKeys(root, "a profile",
+                    {"description", "platform", "driver", "cuda", "gpus", "switchGroups", "links",
+                     "fabric", "imexChannels"}));
   NDP_TRY(ReadText(root, "description", profile.description));
   NDP_TRY(ReadPlatform(root, profile));
   NDP_TRY(ReadText(root, "driver", profile.driver));
@@ -219,19 +219,30 @@ Status Read(const Value& root, Profile& profile) {
   for (const Value& gpu : root.Find("gpus")->items()) NDP_TRY(ReadGpus(gpu, profile));
   NDP_TRY(ReadNumbers(root, "switchGroups", profile.switch_groups));
   if (const Value* links = root.Find("links")) NDP_TRY(ReadLinks(*links, profile));
+  NDP_TRY(ReadInt(root, "imexChannels", profile.imex_channels));
   if (const Value* fabric = root.Find("fabric")) {
     NDP_TRY(CheckKeys(*fabric, "fabric", {"clique"}));
     std::uint32_t clique = 0;
     NDP_TRY(ReadInt(*fabric, "clique", clique));
     profile.fabric_clique = clique;
   }
-  if (profile.platform == Platform::kNvml && profile.driver.empty()) {
-    return Refuse(root, "missing key driver (a version such as 570.86.15)");
+  if (profile.platform == Platform::kNvml) {
+    NDP_TRY(Need(root, {"driver"}));
+    if (!IsDriverVersion(profile.driver)) {
+      return Refuse(*root.Find("driver"), "driver must be a version such as 570.86.15");
+    }
   }
   return {};
 }
 
 }  // namespace
+
+bool IsDriverVersion(std::string_view text) {
+  const auto parts = Split(text, '.');
+  return (parts.size() == 2 || parts.size() == 3) && parts[0].size() >= 3 &&
+         std::ranges::all_of(parts,
+                             [](std::string_view part) { return ParseUnsigned(part).has_value(); });
+}
 
 Result<Profile> ParseProfile(std::string_view name, std::string_view yaml) {
   const std::string context = "profile " + std::string(name);

@@ -52,6 +52,7 @@ struct Profile {
   std::uint32_t nvswitch_links = 0;         // per GPU
   std::vector<LinkPair> link_pairs;
   std::optional<std::uint32_t> fabric_clique;
+  std::uint32_t imex_channels = 0;
 };
 
 // Errors name the profile, the line and what would be right.
@@ -60,6 +61,10 @@ Result<Profile> ParseProfile(std::string_view name, std::string_view yaml);
 // A built-in profile by name, or the file at that path where the text has a slash or ends in
 // .yaml. kNotFound lists the names there are.
 Result<Profile> LoadProfile(const std::string& name_or_path);
+
+// Two or three numbers with dots between, the first of at least three digits: 570.86.15. It
+// becomes part of file names.
+bool IsDriverVersion(std::string_view text);
 
 struct BuiltIn {
   std::string_view name;

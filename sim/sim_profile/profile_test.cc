@@ -57,6 +57,8 @@ TEST(ProfileTest, MistakesAreNamedWithTheirLine) {
               IsErrorThat(Code::kInvalidArgument, HasSubstr("nvml, tegra, wsl or none")));
   EXPECT_THAT(ParseProfile("p", With("switchGroups: yes")),
               IsErrorThat(Code::kInvalidArgument, HasSubstr("switchGroups must be a list")));
+  EXPECT_THAT(ParseProfile("p", "driver: ../x\ngpus: []"),
+              IsErrorThat(Code::kInvalidArgument, HasSubstr("a version such as 570.86.15")));
   EXPECT_THAT(ParseProfile("p", "gpus: ["), IsErrorThat(Code::kInvalidArgument, HasSubstr("line")));
   EXPECT_THAT(ParseProfile("p", "- 1"), IsErrorThat(Code::kInvalidArgument, HasSubstr("mapping")));
 }

@@ -111,8 +111,8 @@ std::vector<Node> NodesOf(const Control& control) {
         nodes.push_back({fmt::format("/dev/nvidia-nvswitch{}", i), kNvSwitchMajor, i});
       }
     }
-    if (control.gpu_count > 0 && control.gpus[control.order[0]].fabric.state != 0) {
-      nodes.push_back({"/dev/nvidia-caps-imex-channels/channel0", kImexMajor, 0});
+    for (unsigned i = 0; i < control.imex_channels; ++i) {
+      nodes.push_back({fmt::format("/dev/nvidia-caps-imex-channels/channel{}", i), kImexMajor, i});
     }
   } else if (control.platform == sim_state::Platform::kWsl) {
     nodes = {{"/dev/dxg", 10, 125}};

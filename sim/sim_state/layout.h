@@ -180,8 +180,9 @@ struct Control {
   std::uint32_t driver_epoch = 0;     // sessions of an older epoch are dead
   std::uint32_t module_mismatch = 0;  // the loaded module is not of the library's version
   std::uint32_t gone_status = 9;      // what a living session answers without a driver: 9 or 1
-  std::uint32_t mig_generation = 0;   // part of new MIG UUIDs
-  std::uint32_t cuda_version = 0;     // 12080 = 12.8
+  std::uint32_t imex_channels = 0;
+  std::uint32_t mig_generation = 0;  // part of new MIG UUIDs
+  std::uint32_t cuda_version = 0;    // 12080 = 12.8
   char driver_version[32] = {};
   char nvml_version[32] = {};
   char profile[64] = {};

@@ -75,6 +75,45 @@ TEST_F(SessionsTest, AKilledProcessHasNoSessionAnyMore) {
   close(ready[1]);
 }
 
+// A driver root is often mounted read-only. Such a client must still see changes, and count as a
+// session.
+TEST_F(SessionsTest, AClientThatMayOnlyReadSeesChangesAndHoldsASession) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs another user's process";
+  std::filesystem::permissions(dir_, std::filesystem::perms(0755));
+  std::filesystem::permissions(dir_ / "state", std::filesystem::perms(0644));
+  int to_child[2];
+  int from_child[2];
+  ASSERT_EQ(pipe(to_child), 0);
+  ASSERT_EQ(pipe(from_child), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setuid(65534) != 0) _exit(2);
+    const auto machine = Machine::Open(dir_ / "state");
+    if (!machine.ok() || (*machine)->writable()) _exit(3);
+    Client* client = ClaimClient(**machine);
+    SessionLock lock;
+    if (!lock.Open(**machine, client).ok()) _exit(4);
+    char go = 0;
+    if (write(from_child[1], "r", 1) != 1 || read(to_child[0], &go, 1) != 1) _exit(5);
+    _exit((*machine)->control().gpu_count == 6 ? 0 : 6);
+  }
+  char ready = 0;
+  ASSERT_EQ(read(from_child[0], &ready, 1), 1);
+  const auto sessions = OpenSessions(*machine_);
+  ASSERT_THAT(sessions, SizeIs(1));
+  EXPECT_EQ(sessions[0].attached, 0xFFFFFFFFU);
+  ASSERT_THAT(machine_->Write([](Control& control) {
+    control.gpu_count = 6;
+    return Status();
+  }),
+              IsOk());
+  ASSERT_EQ(write(to_child[1], "g", 1), 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  for (const int fd : {to_child[0], to_child[1], from_child[0], from_child[1]}) close(fd);
+}
+
 TEST_F(SessionsTest, EntriesOfTheDeadAreUsedAgain) {
   for (auto& client : machine_->clients().clients) {
     client.used.store(1);

@@ -90,6 +90,7 @@ void Histogram::Observe(double value) {
 
 std::vector<std::uint64_t> Histogram::counts() const {
   std::vector<std::uint64_t> out;
+  out.reserve(counts_.size());
   for (const auto& count : counts_) out.push_back(count.load(std::memory_order_relaxed));
   return out;
 }

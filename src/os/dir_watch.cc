@@ -24,15 +24,16 @@ DirWatch::Change ToChange(std::uint32_t mask) {
 
 }  // namespace
 
-DirWatch::DirWatch(std::filesystem::path folder, Callback callback)
+DirWatch::DirWatch(const std::filesystem::path& folder, Callback callback)
     : folder_(std::filesystem::absolute(folder).lexically_normal()),
       callback_(std::make_shared<Callback>(std::move(callback))) {
   if (!folder_.has_filename()) folder_ = folder_.parent_path();  // a trailing slash
 }
 
-Result<std::unique_ptr<DirWatch>> DirWatch::Open(EventLoop& loop, std::filesystem::path folder,
+Result<std::unique_ptr<DirWatch>> DirWatch::Open(EventLoop& loop,
+                                                 const std::filesystem::path& folder,
                                                  Callback callback) {
-  std::unique_ptr<DirWatch> watch(new DirWatch(std::move(folder), std::move(callback)));
+  std::unique_ptr<DirWatch> watch(new DirWatch(folder, std::move(callback)));
   watch->fd_.Reset(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!watch->fd_) return ErrnoError(errno, "watch " + watch->folder_.string() + ": inotify");
   watch->ready_ =

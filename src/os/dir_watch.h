@@ -26,7 +26,8 @@ class DirWatch {
 
   // A folder that is missing is waited for, at its nearest existing ancestor. Fails only where
   // inotify itself does (its limits).
-  static Result<std::unique_ptr<DirWatch>> Open(EventLoop& loop, std::filesystem::path folder,
+  static Result<std::unique_ptr<DirWatch>> Open(EventLoop& loop,
+                                                const std::filesystem::path& folder,
                                                 Callback callback);
   DirWatch(const DirWatch&) = delete;
   DirWatch& operator=(const DirWatch&) = delete;
@@ -35,7 +36,7 @@ class DirWatch {
   bool watching() const { return watching_; }
 
  private:
-  DirWatch(std::filesystem::path folder, Callback callback);
+  DirWatch(const std::filesystem::path& folder, Callback callback);
   void Arm();
   void Read();
 

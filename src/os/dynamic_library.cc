@@ -14,7 +14,8 @@ Result<DynamicLibrary> DynamicLibrary::Open(const std::filesystem::path& path) {
   }
   std::filesystem::path real = path;
   link_map* map = nullptr;
-  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && map->l_name[0] != '\0') {
+  if (dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 && map != nullptr &&
+      map->l_name[0] != '\0') {
     std::error_code error;
     auto resolved = std::filesystem::canonical(map->l_name, error);
     real = error ? std::filesystem::path(map->l_name) : std::move(resolved);

@@ -27,8 +27,9 @@ std::string_view NextField(std::string_view& line) {
 
 std::optional<unsigned> ParseNumber(std::string_view text, int base) {
   unsigned value = 0;
-  const char* end = text.data() + text.size();
-  auto [at, error] = std::from_chars(text.data(), end, value, base);
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  auto [at, error] = std::from_chars(begin, end, value, base);
   if (text.empty() || error != std::errc() || at != end) return std::nullopt;
   return value;
 }

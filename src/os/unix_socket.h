@@ -79,7 +79,8 @@ class UnixListener {
 };
 
 // A connected, non-blocking descriptor at once, or: kNotFound (no file), kUnavailable (nobody
-// listens), kDeadlineExceeded (somebody does, but the queue is full), kPermissionDenied. Any thread.
+// listens), kDeadlineExceeded (somebody does, but the queue is full), kPermissionDenied. Any
+// thread.
 Result<UniqueFd> ConnectUnix(const std::filesystem::path& path);
 
 }  // namespace ndp::os

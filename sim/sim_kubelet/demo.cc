@@ -1,0 +1,269 @@
+#include "sim_kubelet/demo.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include "base/text.h"
+#include "os/file.h"
+#include "sim_control/faults.h"
+#include "sim_control/lifecycle.h"
+#include "sim_control/simulation.h"
+#include "sim_kubelet/on_loop.h"
+#include "sim_profile/profile.h"
+
+namespace ndp::sim_kubelet {
+namespace {
+
+constexpr int kXid = 79;  // "GPU has fallen off the bus"
+
+// A person should not have to wait for the minute that a node gives a faulty GPU.
+constexpr std::string_view kConfig = R"(version: v1
+health:
+  recovery:
+    holdOff: 3s
+    probeInterval: 1s
+)";
+
+template <typename... Args>
+void Say(fmt::format_string<Args...> text, Args&&... args) {
+  std::fputs((fmt::format(text, std::forward<Args>(args)...) + "\n").c_str(), stdout);
+  std::fflush(stdout);
+}
+
+template <typename... Args>
+void Step(fmt::format_string<Args...> text, Args&&... args) {
+  std::fputs("\n", stdout);
+  Say("== {}", fmt::format(text, std::forward<Args>(args)...));
+}
+
+double MillisSince(MonoTime begin) {
+  return std::chrono::duration<double, std::milli>(SystemClock().Now() - begin).count();
+}
+
+std::vector<std::string> Texts(const doc::Value* list) {
+  std::vector<std::string> texts;
+  if (list != nullptr) {
+    for (const doc::Value& item : list->items()) texts.push_back(item.Text());
+  }
+  return texts;
+}
+
+const doc::Value* FindPath(const doc::Value& value, std::initializer_list<std::string_view> path) {
+  const doc::Value* at = &value;
+  for (const std::string_view key : path) {
+    at = at->Find(key);
+    if (at == nullptr) return nullptr;
+  }
+  return at;
+}
+
+}  // namespace
+
+Demo::Demo(os::EventLoop& loop, Kubelet& kubelet, Options options)
+    : loop_(loop), kubelet_(kubelet), options_(std::move(options)) {}
+
+Status Demo::Tell() {
+  NDP_TRY(StartPlugin());
+  NDP_TRY(ShowAllocation());
+  NDP_TRY(ShowFault());
+  return ShowRecovery();
+}
+
+Status Demo::MakeMachine() {
+  NDP_TRY(auto profile, sim_profile::LoadProfile(options_.profile));
+  std::filesystem::path nvml;
+  if (profile.platform == sim_profile::Platform::kNvml) {
+    NDP_TRY(nvml, sim_control::FindNvmlLibrary());
+  }
+  NDP_TRY(auto simulation,
+          sim_control::Simulation::Up(
+              {.dir = options_.dir, .profile = profile, .gpus = 0, .seed = {}, .nvml = nvml}));
+  gpus_ = static_cast<int>(simulation.control().gpu_count);
+  Step("A machine: {} ({} GPUs), played beneath {}", profile.name, gpus_, options_.dir.string());
+  if (gpus_ == 0) {
+    return Error(Code::kInvalidArgument,
+                 "profile '" + options_.profile + "' has no GPU that NVML lists: nothing to show");
+  }
+  return {};
+}
+
+Status Demo::WaitForGpus(int allocatable) {
+  Status status = kubelet_.WaitFor({.resource = options_.resource,
+                                    .capacity = gpus_,
+                                    .allocatable = allocatable,
+                                    .endpoints = 1},
+                                   options_.limit);
+  if (!status.ok()) {
+    const bool ended = exited_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    std::string why =
+        fmt::format("the kubelet does not list {} of {} {}", allocatable, gpus_, options_.resource);
+    if (ended) why += ", and the plugin has ended with " + exited_.get().Text();
+    return std::move(status).Context(why).Context("see " + (options_.dir / "plugin.log").string());
+  }
+  Say("   the kubelet lists {}: {} ({} allocatable)", options_.resource, gpus_, allocatable);
+  return {};
+}
+
+Status Demo::StartPlugin() {
+  Step("The device plugin starts");
+  const std::filesystem::path config = options_.dir / "config.yaml";
+  NDP_TRY(os::AtomicWriteFile(config, kConfig).Context("demo"));
+  const std::string root = (options_.dir / "root").string();
+  const std::vector<std::string> argv = {options_.plugin.string(),
+                                         "device-plugin",
+                                         "--driver-root-ctr-path",
+                                         root,
+                                         "--host-root",
+                                         root,
+                                         "--kubelet-socket",
+                                         (options_.dir / "kubelet" / kKubeletSocket).string(),
+                                         "--config-file",
+                                         config.string()};
+  Say("   $ {}", Join(argv, " "));
+  const std::filesystem::path log = options_.dir / "plugin.log";
+  const os::UniqueFd log_fd(
+      open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+  if (!log_fd) return ErrnoError(errno, "open " + log.string());
+  Say("   its log: {}", log.string());
+  const MonoTime begin = SystemClock().Now();
+  NDP_TRY(OnLoop(loop_.poster(), [&]() -> Status {
+    NDP_TRY(
+        child_,
+        os::Spawn(
+            loop_,
+            {.argv = argv, .stdout_fd = log_fd.get(), .stderr_fd = log_fd.get(), .own_group = true},
+            [this](os::ExitStatus status) { exit_.set_value(status); }));
+    return {};
+  }));
+  NDP_TRY(WaitForGpus(gpus_));
+  Say("   {:.0f} ms after its start", MillisSince(begin));
+  return {};
+}
+
+Status Demo::CheckAnswer(const doc::Value& answer) {
+  const std::vector<std::string> devices = Texts(answer.Find("devices"));
+  const doc::Value* visible = FindPath(answer, {"response", "envs", "NVIDIA_VISIBLE_DEVICES"});
+  const doc::Value* cdi = FindPath(answer, {"response", "cdiDevices"});
+  if (visible == nullptr && Texts(cdi).empty()) {
+    return Error(Code::kInternal,
+                 "the answer names no GPU: neither NVIDIA_VISIBLE_DEVICES nor CDI");
+  }
+  if (visible == nullptr) return {};
+  std::vector<std::string> named;
+  const std::string text = visible->Text();
+  for (const std::string_view id : Split(text, ',')) named.emplace_back(id);
+  std::vector<std::string> wanted = devices;
+  std::ranges::sort(named);
+  std::ranges::sort(wanted);
+  if (named != wanted) {
+    return Error(Code::kInternal,
+                 fmt::format("NVIDIA_VISIBLE_DEVICES is {}, but the pod was given {}", text,
+                             Join(wanted, ",")));
+  }
+  return {};
+}
+
+Status Demo::ShowAllocation() {
+  const int count = std::min(2, gpus_);
+  Step("A pod asks for {} GPU{}", count, count == 1 ? "" : "s");
+  const MonoTime begin = SystemClock().Now();
+  NDP_TRY(const doc::Value answer, kubelet_.Admit({.pod = "training",
+                                                   .container = "main",
+                                                   .resource = options_.resource,
+                                                   .count = count,
+                                                   .init = false,
+                                                   .numa = {}}));
+  Say("   answered in {:.1f} ms; its container gets", MillisSince(begin));
+  held_ = Texts(answer.Find("devices"));
+  if (const doc::Value* envs = FindPath(answer, {"response", "envs"})) {
+    for (const auto& entry : envs->entries())
+      Say("     env    {}={}", entry.key, entry.value.Text());
+  }
+  if (const doc::Value* devices = FindPath(answer, {"response", "devices"})) {
+    for (const doc::Value& device : devices->items()) {
+      Say("     device {} ({})", device.Find("hostPath")->Text(),
+          device.Find("permissions")->Text());
+    }
+  }
+  if (const doc::Value* mounts = FindPath(answer, {"response", "mounts"})) {
+    for (const doc::Value& mount : mounts->items()) {
+      Say("     mount  {} at {}", mount.Find("hostPath")->Text(),
+          mount.Find("containerPath")->Text());
+    }
+  }
+  for (const std::string& name : Texts(FindPath(answer, {"response", "cdiDevices"}))) {
+    Say("     CDI    {}", name);
+  }
+  return CheckAnswer(answer);
+}
+
+Result<std::string> Demo::Victim() const {
+  const doc::Value state = kubelet_.Describe();
+  const doc::Value* devices = FindPath(state, {"resources", options_.resource, "devices"});
+  std::string victim;
+  if (devices != nullptr) {
+    for (const doc::Value& device : devices->items()) {
+      const std::string id = device.Find("id")->Text();
+      if (victim.empty() || std::ranges::find(held_, id) == held_.end()) victim = id;
+    }
+  }
+  if (victim.empty()) return Error(Code::kNotFound, "no GPU is listed");
+  return victim;
+}
+
+Status Demo::ShowFault() {
+  NDP_TRY(victim_, Victim());
+  Step("XID {} on {}: the GPU has fallen off the bus", kXid, victim_);
+  const MonoTime begin = SystemClock().Now();
+  {
+    NDP_TRY(auto simulation, sim_control::Simulation::Open(options_.dir));
+    sim_state::Event event{.type = 0x8,
+                           .data = kXid,
+                           .gi_id = sim_state::kNoInstance,
+                           .ci_id = sim_state::kNoInstance};
+    NDP_TRY(event.gpu, simulation.FindGpu(victim_));
+    NDP_TRY(sim_control::SendEvents(simulation, event, 1));
+  }
+  NDP_TRY(WaitForGpus(gpus_ - 1));
+  Say("   {:.1f} ms after the fault; the pod goes on", MillisSince(begin));
+  return {};
+}
+
+Status Demo::ShowRecovery() {
+  Step("The GPU is reset");
+  const MonoTime begin = SystemClock().Now();
+  {
+    NDP_TRY(auto simulation, sim_control::Simulation::Open(options_.dir));
+    NDP_TRY(const std::uint32_t slot, simulation.FindGpu(victim_));
+    NDP_TRY(sim_control::Clear(simulation, slot));
+  }
+  Say("   the plugin watches it for a while before it trusts it again (here 3 s, usually 60 s)");
+  NDP_TRY(WaitForGpus(gpus_));
+  Say("   {:.1f} s after the reset", MillisSince(begin) / 1000);
+  return {};
+}
+
+Status Demo::StopPlugin() {
+  Step("The plugin is told to end");
+  const MonoTime begin = SystemClock().Now();
+  OnLoop(loop_.poster(), [this] {
+    if (child_) child_->Signal(SIGTERM);
+    return true;
+  });
+  NDP_TRY(kubelet_.WaitFor(
+      {.resource = options_.resource, .capacity = std::nullopt, .allocatable = 0, .endpoints = 0},
+      options_.limit));
+  if (exited_.wait_for(options_.limit) != std::future_status::ready) {
+    return Error(Code::kDeadlineExceeded, "the plugin does not end after SIGTERM");
+  }
+  if (!exited_.get().ok())
+    return Error(Code::kInternal, "the plugin ended with " + exited_.get().Text());
+  Say("   it ended after {:.0f} ms; the kubelet hands out no GPU any more", MillisSince(begin));
+  return {};
+}
+
+}  // namespace ndp::sim_kubelet

@@ -1,0 +1,61 @@
+// `ndp-sim run`: a node with simulated GPUs from its start to its end, told to a person on standard
+// output. Each step blocks until it has happened, and fails where it does not.
+#pragma once
+
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "doc/value.h"
+#include "os/event_loop.h"
+#include "os/process.h"
+#include "sim_kubelet/kubelet.h"
+
+namespace ndp::sim_kubelet {
+
+class Demo {
+ public:
+  struct Options {
+    std::filesystem::path dir;
+    std::filesystem::path plugin;  // the program ndp
+    std::string profile;
+    std::string resource = "nvidia.com/gpu";
+    Duration limit = std::chrono::seconds(30);  // of each step
+  };
+
+  Demo(os::EventLoop& loop, Kubelet& kubelet, Options options);
+
+  // In this order, on a thread beside the loop's.
+  Status MakeMachine();
+  Status Tell();  // the kubelet must run
+  Status StopPlugin();
+
+  // Loop thread: ends the plugin the hard way, if it still runs.
+  void Abort() { child_.reset(); }
+
+ private:
+  Status StartPlugin();
+  Status ShowAllocation();
+  Status ShowFault();
+  Status ShowRecovery();
+  Status WaitForGpus(int allocatable);
+  // The UUID of a GPU, of one that no pod holds where there is one.
+  Result<std::string> Victim() const;
+  // The answer names the devices that the kubelet has chosen.
+  static Status CheckAnswer(const doc::Value& answer);
+
+  os::EventLoop& loop_;
+  Kubelet& kubelet_;
+  Options options_;
+  int gpus_ = 0;
+  std::vector<std::string> held_;
+  std::string victim_;
+  std::promise<os::ExitStatus> exit_;
+  std::shared_future<os::ExitStatus> exited_ = exit_.get_future().share();
+  std::unique_ptr<os::Child> child_;  // loop thread only
+};
+
+}  // namespace ndp::sim_kubelet
