@@ -49,6 +49,21 @@ std::string DidYouMean(config::Program program, const std::vector<std::string>& 
   return "";
 }
 
+// As CLI11 wants them. It takes "--option=" for an option without a value, but an empty value
+// counts: it becomes two arguments.
+std::vector<std::string> Reversed(const std::vector<std::string>& args) {
+  std::vector<std::string> reversed;
+  for (auto arg = args.rbegin(); arg != args.rend(); ++arg) {
+    if (arg->starts_with("--") && arg->find('=') == arg->size() - 1) {
+      reversed.emplace_back("");
+      reversed.push_back(arg->substr(0, arg->size() - 1));
+    } else {
+      reversed.push_back(*arg);
+    }
+  }
+  return reversed;
+}
+
 }  // namespace
 
 Parsed ParseCommandLine(config::Program program, const std::string& name,
@@ -77,8 +92,7 @@ Parsed ParseCommandLine(config::Program program, const std::string& name,
   }
   Parsed parsed;
   try {
-    std::vector<std::string> reversed(args.rbegin(), args.rend());
-    app.parse(reversed);
+    app.parse(Reversed(args));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       parsed.exit = app.exit(error);

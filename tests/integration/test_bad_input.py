@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import BIN, GPU, eventually
+from simnode import BIN, GPU, eventually
 
 
 def run(*args, env=None):

@@ -3,7 +3,7 @@
 import re
 import signal
 
-from conftest import GPU, QUICK_RECOVERY, eventually
+from simnode import GPU, QUICK_RECOVERY, eventually
 
 
 def uuids(node):
@@ -14,7 +14,7 @@ def test_offers_every_gpu_with_its_numa_node(node):
     node.serve()
     devices = node.resources()[GPU]["devices"]
     assert len(devices) == 8
-    assert sorted(d["numa"] for d in devices.values()) == [[0]] * 4 + [[1]] * 4
+    assert sorted(d["numa"] for d in devices) == [[0]] * 4 + [[1]] * 4
 
 
 def test_two_gpus_come_with_their_uuids_in_index_order(node):
@@ -53,10 +53,10 @@ def test_index_strategy_and_device_specs(node):
     ids = uuids(node)
     response = node.do("raw-allocate", resource=GPU, devices=[ids[5], ids[2]])["response"]
     assert response["envs"]["NVIDIA_VISIBLE_DEVICES"] == "/var/run/nvidia-container-devices"
-    assert [m["container_path"] for m in response["mounts"]] == [
+    assert [m["containerPath"] for m in response["mounts"]] == [
         "/var/run/nvidia-container-devices/2", "/var/run/nvidia-container-devices/5"]
-    assert {m["host_path"] for m in response["mounts"]} == {"/dev/null"}
-    paths = [d["container_path"] for d in response["devices"]]
+    assert {m["hostPath"] for m in response["mounts"]} == {"/dev/null"}
+    paths = [d["containerPath"] for d in response["devices"]]
     assert "/dev/nvidia2" in paths and "/dev/nvidia5" in paths and "/dev/nvidiactl" in paths
     assert "/dev/nvidia3" not in paths
 

@@ -3,7 +3,7 @@
 import socket
 
 import pytest
-from conftest import GPU, eventually
+from simnode import GPU, eventually
 
 
 @pytest.mark.parametrize("like", ["1.34", "1.37"])

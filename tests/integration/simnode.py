@@ -1,0 +1,248 @@
+"""A simulated node for tests: the driver, the kubelet stand-in and the plugin, each a real process.
+
+    def test_offers_every_gpu(node):
+        node.up("dgx-h100")
+        node.start_kubelet()
+        node.start_plugin()
+        node.wait_for("nvidia.com/gpu", capacity=8, allocatable=8)
+
+Programs come from NDP_BIN_DIR. Every wait is for a state, with a generous limit; nothing sleeps for
+a fixed time to "be sure".
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+BIN = pathlib.Path(os.environ.get("NDP_BIN_DIR", pathlib.Path(__file__).parents[2] / "build/dev/bin"))
+GPU = "nvidia.com/gpu"
+# Sanitized builds on a busy machine are slow; a state that never comes costs this once.
+LIMIT_S = 20.0
+
+
+def eventually(condition: Callable[[], Any], what: str, limit_s: float = LIMIT_S) -> Any:
+    """The first true result of `condition`; fails the test after `limit_s` seconds."""
+    end = time.monotonic() + limit_s
+    while True:
+        try:
+            result = condition()
+        except (OSError, http.client.HTTPException, json.JSONDecodeError, LookupError) as error:
+            result = None
+            last = error
+        else:
+            last = result
+        if result:
+            return result
+        if time.monotonic() > end:
+            pytest.fail(f"did not happen within {limit_s} s: {what} (last: {last!r})")
+        time.sleep(0.01)
+
+
+class UnixHttp(http.client.HTTPConnection):
+    def __init__(self, path: pathlib.Path) -> None:
+        super().__init__("ndp", timeout=10)
+        self.path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(10)
+        self.sock.connect(str(self.path))
+
+
+class Plugin:
+    """One running `ndp device-plugin`."""
+
+    def __init__(self, node: "Node", args: list[str], env: dict[str, str], name: str) -> None:
+        self.web = node.dir / f"{name}.web"
+        self.log_path = node.dir / f"{name}.log"
+        command = [
+            str(BIN / "ndp"), "device-plugin",
+            f"--driver-root-ctr-path={node.dir / 'root'}", f"--host-root={node.dir / 'root'}",
+            f"--kubelet-socket={node.kubelet_dir / 'kubelet.sock'}",
+            f"--listen-address={self.web}", f"--cdi-spec-dir={node.dir / 'cdi'}", *args,
+        ]  # fmt: skip
+        self.command = command
+        with self.log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=dict(os.environ) | env
+            )
+
+    def get(self, path: str) -> tuple[int, str]:
+        connection = UnixHttp(self.web)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
+
+    def status(self) -> dict[str, Any]:
+        code, text = self.get("/status.json")
+        assert code == 200, text
+        return json.loads(text)
+
+    def log(self) -> str:
+        return self.log_path.read_text(errors="replace")
+
+    def device(self, id_part: str, resource: str = GPU) -> dict[str, Any]:
+        """The listed device whose id contains `id_part`, as /status.json has it."""
+        for entry in self.status()["resources"]:
+            if entry["name"] == resource:
+                for device in entry["devices"]:
+                    if id_part in device["id"]:
+                        return device
+        raise AssertionError(f"{resource} has no device {id_part}")
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def stop(self, limit_s: float = LIMIT_S) -> int:
+        """SIGTERM; returns the exit status."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(limit_s)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+class Node:
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.dir = folder
+        self.kubelet_dir = folder / "kubelet"
+        self.kubelet: subprocess.Popen | None = None
+        self.plugins: list[Plugin] = []
+
+    # -- the machine ------------------------------------------------------------------------------
+    def sim(self, command: str, *args: str, ok: bool = True) -> str:
+        done = subprocess.run(
+            [str(BIN / "ndp-sim"), command, "--dir", str(self.dir), *args],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        if ok:
+            assert done.returncode == 0, f"ndp-sim {command} {args}: {done.stderr}{done.stdout}"
+        return done.stdout + done.stderr
+
+    def up(self, profile: str = "dgx-h100", *args: str) -> None:
+        self.sim("up", "--profile", profile, *args)
+
+    def calls(self) -> dict[str, int]:
+        """How often each NVML function was called, by all clients."""
+        totals: dict[str, int] = {}
+        for client in json.loads(self.sim("calls", "--json"))["clients"]:
+            for name, count in client["calls"].items():
+                totals[name] = totals.get(name, 0) + count
+        return totals
+
+    # -- the kubelet ------------------------------------------------------------------------------
+    def start_kubelet(self, like: str = "1.37", *args: str) -> None:
+        log = (self.dir / "kubelet.log").open("ab")
+        self.kubelet = subprocess.Popen(
+            [str(BIN / "ndp-sim"), "kubelet", "--dir", str(self.dir), "--like", like, *args],
+            stdin=subprocess.PIPE, stdout=log, stderr=log,
+        )  # fmt: skip
+        eventually(lambda: self.ask("status"), "the kubelet stand-in answers")
+
+    def ask(self, command: str, **fields: Any) -> dict[str, Any]:
+        """One command to the stand-in; its answer, whether ok or not."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(30)
+            connection.connect(str(self.kubelet_dir / "control.sock"))
+            connection.sendall((json.dumps({"command": command, **fields}) + "\n").encode())
+            text = connection.makefile("r").readline()
+        return json.loads(text)
+
+    def do(self, command: str, **fields: Any) -> dict[str, Any]:
+        answer = self.ask(command, **fields)
+        assert answer["ok"], answer
+        return answer
+
+    def resources(self) -> dict[str, Any]:
+        return self.do("status")["resources"]
+
+    def wait_for(self, resource: str = GPU, **wanted: int) -> dict[str, Any]:
+        """Waits until the kubelet counts so: capacity=, allocatable=, endpoints=."""
+        return self.do("wait", resource=resource, timeout_ms=int(LIMIT_S * 1000), **wanted)
+
+    def allocate(self, count: int, resource: str = GPU, **fields: Any) -> dict[str, Any]:
+        return self.do("allocate", resource=resource, count=count, **fields)
+
+    # -- the plugin -------------------------------------------------------------------------------
+    def start_plugin(self, *args: str, config: dict[str, Any] | None = None, env: dict[str, str] | None = None,
+                     name: str = "") -> Plugin:
+        extra = list(args)
+        if config is not None:
+            extra.append(f"--config-file={self.write_config(config)}")
+        plugin = Plugin(self, extra, env or {}, name or f"plugin{len(self.plugins)}")
+        self.plugins.append(plugin)
+        return plugin
+
+    def write_config(self, config: dict[str, Any] | str) -> pathlib.Path:
+        """By rename, as editors and kubelets do."""
+        path = self.dir / "config.yaml"
+        text = config if isinstance(config, str) else yaml.safe_dump({"version": "v1"} | config)
+        (self.dir / "config.new").write_text(text)
+        (self.dir / "config.new").rename(path)
+        return path
+
+    def serve(self, profile: str = "dgx-h100", capacity: int = 8, **plugin: Any) -> Plugin:
+        """The whole node, with the plugin registered."""
+        self.up(profile)
+        self.start_kubelet()
+        started = self.start_plugin(**plugin)
+        self.wait_for(capacity=capacity, allocatable=capacity)
+        return started
+
+    def close(self) -> None:
+        for plugin in self.plugins:
+            if plugin.process.poll() is None:
+                plugin.kill()
+        if self.kubelet is not None and self.kubelet.poll() is None:
+            self.kubelet.kill()
+            self.kubelet.wait()
+
+
+# Health settings that make recovery quick: by configuration, as everywhere.
+QUICK_RECOVERY = {"health": {"recovery": {"holdOff": "200ms", "probeInterval": "50ms"}}}
+
+
+@pytest.fixture
+def node(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Node]:
+    # Unix socket paths are short: pytest's folders are not.
+    import tempfile
+
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="ndp-"))
+    made = Node(folder)
+    yield made
+    made.close()
+    failed = getattr(request.node, "failed", False)
+    if failed:
+        for log in sorted(folder.glob("*.log")):
+            print(f"---- {log.name}\n{log.read_text(errors='replace')[-6000:]}")
+    for plugin in made.plugins:
+        for line in plugin.log().splitlines():
+            assert "ERROR: AddressSanitizer" not in line and "runtime error:" not in line, line
+    subprocess.run(["rm", "-rf", str(folder)], check=False)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome = yield
+    if outcome.get_result().failed:
+        item.failed = True
+
+
+__all__ = ["BIN", "GPU", "LIMIT_S", "QUICK_RECOVERY", "Node", "Plugin", "eventually", "signal"]
