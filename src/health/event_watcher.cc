@@ -1,0 +1,96 @@
+#include "health/event_watcher.h"
+
+#include <atomic>
+#include <thread>
+#include <utility>
+
+namespace ndp::health {
+
+// One thread and its event set.
+struct EventWatcher::Run {
+  explicit Run(os::EventLoop::Poster post) : poster(std::move(post)) {}
+
+  const os::EventLoop::Poster poster;
+  std::atomic<bool> stop = false;
+  EventBatch batch;
+  EventWatcher* owner = nullptr;  // only on the loop's thread; null once dropped
+
+  // Runs `task(owner)` on the loop unless this run has been dropped by then.
+  template <typename Task>
+  static void Tell(const std::shared_ptr<Run>& run, Task task) {
+    run->poster.Post([run, task = std::move(task)]() mutable {
+      if (run->owner != nullptr) task(*run->owner);
+    });
+  }
+};
+
+EventWatcher::EventWatcher(os::EventLoop& loop, Callbacks callbacks,
+                           std::chrono::milliseconds slice)
+    : loop_(loop), callbacks_(std::move(callbacks)), slice_(slice) {}
+
+EventWatcher::~EventWatcher() { Stop(); }
+
+void EventWatcher::Start(std::shared_ptr<nvml::Driver> driver, std::vector<std::string> gpus,
+                         std::uint64_t wanted) {
+  Drop(before_);
+  before_ = std::exchange(current_, std::make_shared<Run>(loop_.poster()));
+  current_->owner = this;
+  std::thread([run = current_, driver = std::move(driver), gpus = std::move(gpus), wanted,
+               slice = slice_]() mutable {
+    Watch(run, std::move(driver), gpus, wanted, slice);
+  }).detach();
+}
+
+void EventWatcher::Stop() {
+  Drop(before_);
+  Drop(current_);
+}
+
+void EventWatcher::Drop(std::shared_ptr<Run>& run) {
+  if (run == nullptr) return;
+  run->stop = true;
+  run->owner = nullptr;
+  run.reset();
+}
+
+void EventWatcher::Watch(const std::shared_ptr<Run>& run, std::shared_ptr<nvml::Driver> driver,
+                         const std::vector<std::string>& gpus, std::uint64_t wanted,
+                         std::chrono::milliseconds slice) {
+  const auto fail = [&run](const nvml::Failure& failure) {
+    Run::Tell(run, [run, failure](EventWatcher& watcher) {
+      if (run != watcher.current_) return watcher.Drop(watcher.before_);
+      watcher.Stop();
+      watcher.callbacks_.failed(failure);
+    });
+  };
+  auto source = driver->OpenEvents();
+  driver.reset();  // the source keeps it
+  if (!source) return fail(source.error());
+
+  std::map<std::string, nvml::Failure> not_registered;
+  for (const std::string& gpu : gpus) {
+    if (auto mask = (*source)->Register(gpu, wanted); !mask) {
+      not_registered.emplace(gpu, std::move(mask).error());
+    }
+  }
+  const bool none = not_registered.size() == gpus.size();
+  Run::Tell(run, [run, not_registered = std::move(not_registered)](EventWatcher& watcher) {
+    watcher.Drop(watcher.before_);
+    watcher.callbacks_.registered(not_registered);
+  });
+  // An empty set would time out for ever.
+  if (none) return;
+
+  while (!run->stop) {
+    auto event = (*source)->Wait(slice);
+    if (run->stop) return;
+    if (!event) return fail(event.error());
+    if (*event && run->batch.Add(**event)) {
+      Run::Tell(run, [run](EventWatcher& watcher) {
+        watcher.callbacks_.events(run->batch.Take(), run->batch.dropped());
+      });
+    }
+  }
+}
+
+}  // namespace ndp::health
