@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace ndp::health {
 namespace {
@@ -117,6 +118,17 @@ void Announcer::Verdicts(const HealthBoard& before, const HealthBoard& after) {
       }
     }
   }
+}
+
+void Announcer::Gauges(const HealthBoard& board) {
+  std::vector<std::pair<metrics::Labels, double>> healthy;
+  for (const auto& [uuid, device] : board.devices) {
+    healthy.push_back({{{"device", uuid}, {"class", device.cause_class}}, device.healthy ? 1.0 : 0.0});
+  }
+  metrics_.ReplaceGauges("ndp_device_healthy", "1 where the device is Healthy; why not by class.",
+                         healthy);
+  metrics_.AddGauge("ndp_driver_available", "1 while the driver answers.")
+      .Set(board.driver.available ? 1 : 0);
 }
 
 void Announcer::Note(const std::string& gpu, const std::string& note) {

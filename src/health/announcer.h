@@ -24,6 +24,7 @@ class Announcer {
   void Event(const std::string& gpu, const EventCount& event, XidClass xid_class);
   void DroppedEvents(std::uint64_t total);
   void Verdicts(const HealthBoard& before, const HealthBoard& after);
+  void Gauges(const HealthBoard& board);
   void Note(const std::string& gpu, const std::string& note);
   void WaitFailed(const std::string& failure, Duration retry_in);
   void CannotWatch(const std::string& gpu, const std::string& failure);

@@ -5,6 +5,10 @@
 #include <utility>
 
 namespace ndp::health {
+namespace {
+// The first event is heard at once; in a storm the loop hears of the rest this often.
+constexpr Duration kPause = std::chrono::milliseconds(10);
+}  // namespace
 
 // One thread and its event set.
 struct EventWatcher::Run {
@@ -24,9 +28,9 @@ struct EventWatcher::Run {
   }
 };
 
-EventWatcher::EventWatcher(os::EventLoop& loop, Callbacks callbacks,
+EventWatcher::EventWatcher(os::EventLoop& loop, const Clock& clock, Callbacks callbacks,
                            std::chrono::milliseconds slice)
-    : loop_(loop), callbacks_(std::move(callbacks)), slice_(slice) {}
+    : loop_(loop), clock_(clock), callbacks_(std::move(callbacks)), slice_(slice) {}
 
 EventWatcher::~EventWatcher() { Stop(); }
 
@@ -44,6 +48,18 @@ void EventWatcher::Start(std::shared_ptr<nvml::Driver> driver, std::vector<std::
 void EventWatcher::Stop() {
   Drop(before_);
   Drop(current_);
+}
+
+void EventWatcher::Drain(const std::shared_ptr<Run>& run) {
+  const MonoTime now = clock_.Now();
+  if (last_drain_ && now - *last_drain_ < kPause) {
+    drain_timer_ = loop_.After(kPause, [this, run] {
+      if (run->owner != nullptr) Drain(run);
+    });
+    return;
+  }
+  last_drain_ = now;
+  callbacks_.events(run->batch.Take(), run->batch.dropped());
 }
 
 void EventWatcher::Drop(std::shared_ptr<Run>& run) {
@@ -86,9 +102,7 @@ void EventWatcher::Watch(const std::shared_ptr<Run>& run, std::shared_ptr<nvml::
     if (run->stop) return;
     if (!event) return fail(event.error());
     if (*event && run->batch.Add(**event)) {
-      Run::Tell(run, [run](EventWatcher& watcher) {
-        watcher.callbacks_.events(run->batch.Take(), run->batch.dropped());
-      });
+      Run::Tell(run, [run](EventWatcher& watcher) { watcher.Drain(run); });
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ class EventWatcher {
     std::function<void(const nvml::Failure&)> failed;
   };
 
-  EventWatcher(os::EventLoop& loop, Callbacks callbacks,
+  EventWatcher(os::EventLoop& loop, const Clock& clock, Callbacks callbacks,
                std::chrono::milliseconds slice = std::chrono::seconds(5));
   ~EventWatcher();
   EventWatcher(const EventWatcher&) = delete;
@@ -49,13 +50,17 @@ class EventWatcher {
   static void Watch(const std::shared_ptr<Run>& run, std::shared_ptr<nvml::Driver> driver,
                     const std::vector<std::string>& gpus, std::uint64_t wanted,
                     std::chrono::milliseconds slice);
+  void Drain(const std::shared_ptr<Run>& run);
   void Drop(std::shared_ptr<Run>& run);
 
   os::EventLoop& loop_;
+  const Clock& clock_;
   Callbacks callbacks_;
   std::chrono::milliseconds slice_;
   std::shared_ptr<Run> current_;
   std::shared_ptr<Run> before_;  // until `current_` is registered
+  std::optional<MonoTime> last_drain_;
+  os::EventLoop::Handle drain_timer_;
 };
 
 }  // namespace ndp::health

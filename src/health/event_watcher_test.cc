@@ -25,7 +25,7 @@ class EventWatcherTest : public testing::Test {
     loop_ = std::move(*loop);
     machine_.AddGpu("GPU-a", kA);
     machine_.AddGpu("GPU-b", kB);
-    watcher_.emplace(*loop_,
+    watcher_.emplace(*loop_, clock_,
                      EventWatcher::Callbacks{
                          .events =
                              [this](const std::vector<EventCount>& events, std::uint64_t) {
@@ -48,6 +48,7 @@ class EventWatcherTest : public testing::Test {
   }
   bool Until(const std::function<bool()>& condition) { return RunUntil(*loop_, condition); }
 
+  SystemClock clock_;
   FakeMachine machine_;
   std::unique_ptr<os::EventLoop> loop_;
   std::vector<std::uint64_t> xids_;

@@ -35,7 +35,7 @@ Monitor::Monitor(Deps deps, const config::Health& settings, Callbacks callbacks,
       timing_(timing),
       xids_(settings.xids),
       announcer_(deps.clock, deps.metrics),
-      watcher_(deps.loop,
+      watcher_(deps.loop, deps.clock,
                {.events = [this](const auto& events, std::uint64_t n) { OnEvents(events, n); },
                 .registered = [this](const auto& missing) { OnRegistered(missing); },
                 .failed = [this](const nvml::Failure& failure) { OnWaitFailed(failure); }},
@@ -47,7 +47,8 @@ Monitor::Monitor(Deps deps, const config::Health& settings, Callbacks callbacks,
 Monitor::~Monitor() { *alive_ = false; }
 
 void Monitor::Configure(const config::Health& settings) {
-  const bool new_fences = !fence_file_ || settings.fences_file != settings_.fences_file;
+  const bool new_fences = (!fence_file_ && !settings.fences_file.empty()) ||
+                          settings.fences_file != settings_.fences_file;
   const XidTable before = std::exchange(xids_, XidTable(settings.xids));
   settings_ = settings;
   for (auto& [uuid, gpu] : gpus_) gpu->health.Configure(settings);
@@ -57,6 +58,9 @@ void Monitor::Configure(const config::Health& settings) {
   }
   if (new_fences) {
     fence_file_.reset();
+    fences_.Replace({}, deps_.clock.Wall());
+  }
+  if (new_fences && !settings.fences_file.empty()) {
     fence_file_.emplace(
         deps_.loop, settings.fences_file,
         FenceFile::Callbacks{.fences =

@@ -95,8 +95,11 @@ void Monitor::OnEvent(const EventCount& event) {
     return;
   }
   if (is_xid) {
-    gpu->health.OnXid(what.data, xid_class, ScopeOf(gpu->seen, what, xid_class == XidClass::kReset),
-                      event.count);
+    const Scope scope = ScopeOf(gpu->seen, what, xid_class == XidClass::kReset);
+    gpu->health.OnXid(what.data, xid_class, scope, event.count);
+    if (!scope.whole() && AffectedDevices(gpu->seen, scope).size() == 1) {
+      AskRefresh(fmt::format("an event names{} that is not known", ScopeText(scope)));
+    }
     // Its queries may hang for 45 s each: it is left alone first.
     if (IsGspTimeout(what.data) && gpu->health.cautious()) return;
   } else if (what.type != nvml::kEventRecoveryAction) {
@@ -198,6 +201,7 @@ void Monitor::OnLooked(const std::string& uuid, Why why, const Examination& exam
                                      examination.failure->status == kGpuNotFound)) {
     AskRefresh(fmt::format("no GPU answers at {}", gpu.seen.pci_bus_id()));
   } else if (AllFail()) {
+    trouble_in_looks_ = true;
     NoteTrouble("no GPU answers: " + examination.failure->Message());
     AskRefresh("no GPU answers");
   } else if (!examination.failure) {
