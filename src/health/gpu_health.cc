@@ -66,7 +66,8 @@ void GpuHealth::Restore(GpuRecord record) {
   }
 }
 
-void GpuHealth::OnXid(std::uint64_t xid, XidClass xid_class, const Scope& scope) {
+void GpuHealth::OnXid(std::uint64_t xid, XidClass xid_class, const Scope& scope,
+                      std::uint64_t count) {
   if (xid_class != XidClass::kFault && xid_class != XidClass::kReset) return;
   const bool reset = xid_class == XidClass::kReset;
   Latch({.cause_class = reset ? CauseClass::kReset : CauseClass::kFault,
@@ -77,7 +78,8 @@ void GpuHealth::OnXid(std::uint64_t xid, XidClass xid_class, const Scope& scope)
                           ? "reset the GPU (nvidia-smi --gpu-reset) when its pods are gone; if it "
                             "comes again, run NVIDIA's field diagnostic"
                           : "none if it comes back by itself; see the kernel log",
-         .since = clock_->Wall()});
+         .since = clock_->Wall(),
+         .count = count});
   if (IsGspTimeout(xid)) BeCautious();
 }
 
@@ -161,10 +163,10 @@ void GpuHealth::Latch(Cause cause, bool again) {
   record_.recovered.reset();
   if (cause.cause_class == CauseClass::kReset || record_.quarantined) record_.awaits_reset = true;
   if (same != record_.causes.end()) {
-    ++same->count;
+    same->count += cause.count;
   } else if (record_.causes.size() >= kMostCauses) {
     Cause& last = record_.causes.back();
-    ++last.count;
+    last.count += cause.count;
     last.scope = {};
   } else {
     record_.causes.push_back(std::move(cause));

@@ -30,7 +30,7 @@ class GpuHealth {
   void Restore(GpuRecord record);
 
   // Classes fault and reset make it Unhealthy; the others change nothing here.
-  void OnXid(std::uint64_t xid, XidClass xid_class, const Scope& scope);
+  void OnXid(std::uint64_t xid, XidClass xid_class, const Scope& scope, std::uint64_t count = 1);
   // Field 230, wherever it was read.
   void OnRecoveryAction(int action);
   void OnLost(const std::string& how);

@@ -1,0 +1,110 @@
+#include "health/event_watcher.h"
+
+#include <atomic>
+#include <thread>
+#include <utility>
+
+namespace ndp::health {
+namespace {
+// The first event is heard at once; in a storm the loop hears of the rest this often.
+constexpr Duration kPause = std::chrono::milliseconds(10);
+}  // namespace
+
+// One thread and its event set.
+struct EventWatcher::Run {
+  explicit Run(os::EventLoop::Poster post) : poster(std::move(post)) {}
+
+  const os::EventLoop::Poster poster;
+  std::atomic<bool> stop = false;
+  EventBatch batch;
+  EventWatcher* owner = nullptr;  // only on the loop's thread; null once dropped
+
+  // Runs `task(owner)` on the loop unless this run has been dropped by then.
+  template <typename Task>
+  static void Tell(const std::shared_ptr<Run>& run, Task task) {
+    run->poster.Post([run, task = std::move(task)]() mutable {
+      if (run->owner != nullptr) task(*run->owner);
+    });
+  }
+};
+
+EventWatcher::EventWatcher(os::EventLoop& loop, const Clock& clock, Callbacks callbacks,
+                           std::chrono::milliseconds slice)
+    : loop_(loop), clock_(clock), callbacks_(std::move(callbacks)), slice_(slice) {}
+
+EventWatcher::~EventWatcher() { Stop(); }
+
+void EventWatcher::Start(std::shared_ptr<nvml::Driver> driver, std::vector<std::string> gpus,
+                         std::uint64_t wanted) {
+  Drop(before_);
+  before_ = std::exchange(current_, std::make_shared<Run>(loop_.poster()));
+  current_->owner = this;
+  std::thread([run = current_, driver = std::move(driver), gpus = std::move(gpus), wanted,
+               slice = slice_]() mutable {
+    Watch(run, std::move(driver), gpus, wanted, slice);
+  }).detach();
+}
+
+void EventWatcher::Stop() {
+  Drop(before_);
+  Drop(current_);
+}
+
+void EventWatcher::Drain(const std::shared_ptr<Run>& run) {
+  const MonoTime now = clock_.Now();
+  if (last_drain_ && now - *last_drain_ < kPause) {
+    drain_timer_ = loop_.After(kPause, [this, run] {
+      if (run->owner != nullptr) Drain(run);
+    });
+    return;
+  }
+  last_drain_ = now;
+  callbacks_.events(run->batch.Take(), run->batch.dropped());
+}
+
+void EventWatcher::Drop(std::shared_ptr<Run>& run) {
+  if (run == nullptr) return;
+  run->stop = true;
+  run->owner = nullptr;
+  run.reset();
+}
+
+void EventWatcher::Watch(const std::shared_ptr<Run>& run, std::shared_ptr<nvml::Driver> driver,
+                         const std::vector<std::string>& gpus, std::uint64_t wanted,
+                         std::chrono::milliseconds slice) {
+  const auto fail = [&run](const nvml::Failure& failure) {
+    Run::Tell(run, [run, failure](EventWatcher& watcher) {
+      if (run != watcher.current_) return watcher.Drop(watcher.before_);
+      watcher.Stop();
+      watcher.callbacks_.failed(failure);
+    });
+  };
+  auto source = driver->OpenEvents();
+  driver.reset();  // the source keeps it
+  if (!source) return fail(source.error());
+
+  std::map<std::string, nvml::Failure> not_registered;
+  for (const std::string& gpu : gpus) {
+    if (auto mask = (*source)->Register(gpu, wanted); !mask) {
+      not_registered.emplace(gpu, std::move(mask).error());
+    }
+  }
+  const bool none = not_registered.size() == gpus.size();
+  Run::Tell(run, [run, not_registered = std::move(not_registered)](EventWatcher& watcher) {
+    watcher.Drop(watcher.before_);
+    watcher.callbacks_.registered(not_registered);
+  });
+  // An empty set would time out for ever.
+  if (none) return;
+
+  while (!run->stop) {
+    auto event = (*source)->Wait(slice);
+    if (run->stop) return;
+    if (!event) return fail(event.error());
+    if (*event && run->batch.Add(**event)) {
+      Run::Tell(run, [run](EventWatcher& watcher) { watcher.Drain(run); });
+    }
+  }
+}
+
+}  // namespace ndp::health

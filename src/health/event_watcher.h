@@ -1,0 +1,66 @@
+// Waits for NVML's events of all GPUs in one event set on one detached thread. The wait cannot be
+// interrupted, so it comes in slices; stopping means that the thread ends after its slice, and
+// nobody waits for it. It owns the Driver it uses and talks only by posting to the loop.
+//
+// A wait that fails ends the thread: whoever owns the watcher looks which GPU is at fault and
+// starts it again, later and without that GPU, so that a lost GPU (whose event set fails at once,
+// again and again) never makes it spin. All members belong to the loop's thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "health/event_batch.h"
+#include "nvml/driver.h"
+#include "os/event_loop.h"
+
+namespace ndp::health {
+
+class EventWatcher {
+ public:
+  struct Callbacks {
+    // `dropped`: how many events were lost in storms, since the start.
+    std::function<void(const std::vector<EventCount>&, std::uint64_t dropped)> events;
+    // The set is made; those that could not be registered, with the reason.
+    std::function<void(const std::map<std::string, nvml::Failure>& not_registered)> registered;
+    // No event set, or the wait failed: nothing is watched any more.
+    std::function<void(const nvml::Failure&)> failed;
+  };
+
+  EventWatcher(os::EventLoop& loop, const Clock& clock, Callbacks callbacks,
+               std::chrono::milliseconds slice = std::chrono::seconds(5));
+  ~EventWatcher();
+  EventWatcher(const EventWatcher&) = delete;
+  EventWatcher& operator=(const EventWatcher&) = delete;
+
+  // Watches these GPUs (PCI bus ids) from now on. The set before, if any, is heard until the new
+  // one is registered.
+  void Start(std::shared_ptr<nvml::Driver> driver, std::vector<std::string> gpus,
+             std::uint64_t wanted);
+  void Stop();
+  bool watching() const { return current_ != nullptr; }
+
+ private:
+  struct Run;
+  static void Watch(const std::shared_ptr<Run>& run, std::shared_ptr<nvml::Driver> driver,
+                    const std::vector<std::string>& gpus, std::uint64_t wanted,
+                    std::chrono::milliseconds slice);
+  void Drain(const std::shared_ptr<Run>& run);
+  void Drop(std::shared_ptr<Run>& run);
+
+  os::EventLoop& loop_;
+  const Clock& clock_;
+  Callbacks callbacks_;
+  std::chrono::milliseconds slice_;
+  std::shared_ptr<Run> current_;
+  std::shared_ptr<Run> before_;  // until `current_` is registered
+  std::optional<MonoTime> last_drain_;
+  os::EventLoop::Handle drain_timer_;
+};
+
+}  // namespace ndp::health

@@ -1,0 +1,83 @@
+#include "health/fence_file.h"
+
+#include <sys/stat.h>
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "base/log.h"
+#include "base/text.h"
+
+namespace ndp::health {
+namespace {
+
+constexpr std::size_t kLargestFile = 1 << 20;
+
+// nullopt: missing.
+Result<std::optional<std::string>> ReadIfThere(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) return std::optional<std::string>();
+  if (error) return ErrnoError(error.value(), path.string());
+  if (status.type() != std::filesystem::file_type::regular) {
+    return Error(Code::kInvalidArgument, path.string() + ": not a file");
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return ErrnoError(errno, path.string());
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (text.size() > kLargestFile) {
+    return Error(Code::kInvalidArgument, path.string() + ": larger than 1 MiB");
+  }
+  return std::optional(std::move(text));
+}
+
+}  // namespace
+
+FenceFile::FenceFile(os::EventLoop& loop, std::filesystem::path file, Callbacks callbacks)
+    : file_(std::move(file)), callbacks_(std::move(callbacks)) {
+  auto watch =
+      os::DirWatch::Open(loop, file_.parent_path(), [this](os::DirWatch::Change, std::string_view) {
+        Look();
+        LookAtClear();
+      });
+  if (watch.ok()) {
+    watch_ = *std::move(watch);
+  } else {
+    log::Warning("fences cannot be followed",
+                 {{"file", file_.string()}, {"error", watch.error().message()}});
+  }
+  Look();
+  LookAtClear();
+}
+
+void FenceFile::Look() {
+  auto content = ReadIfThere(file_);
+  if (!content.ok()) return callbacks_.broken(content.error());
+  if (looked_ && *content == content_) return;
+  looked_ = true;
+  content_ = *std::move(content);
+  auto fences = ParseFences(content_.value_or("")).Context(file_.string());
+  if (!fences.ok()) return callbacks_.broken(fences.error());
+  callbacks_.fences(*std::move(fences));
+}
+
+void FenceFile::LookAtClear() {
+  const std::filesystem::path path = file_.parent_path() / "clear";
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  const WallTime written{std::chrono::seconds(status.st_mtim.tv_sec) +
+                         std::chrono::nanoseconds(status.st_mtim.tv_nsec)};
+  if (written <= cleared_) return;
+  auto content = ReadIfThere(path);
+  if (!content.ok()) return callbacks_.broken(content.error());
+  cleared_ = written;
+  std::vector<std::string> gpus;
+  const std::string text = content->value_or("");
+  for (std::string_view line : Split(text, '\n')) {
+    if (!Trim(line).empty()) gpus.emplace_back(Trim(line));
+  }
+  callbacks_.clear(std::move(gpus), written);
+}
+
+}  // namespace ndp::health
