@@ -36,6 +36,51 @@ class FakeMachine final : public nvml::Loader {
     std::vector<nvml::NvLink> links;
   };
 
+ private:
+  struct Set {
+    std::map<std::string, std::uint64_t> registered;
+    std::deque<nvml::Event> events;
+  };
+  struct State {
+    mutable std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Gpu> gpus;  // references stay good
+    std::map<int, Set> sets;
+    int last_set = 0;
+    int sessions = 0;
+    int session_status = nvml::kSuccess;
+    std::optional<Error> init_error;
+    std::map<std::string, int> calls;
+
+    Gpu* Find(const std::string& pci_bus_id) {
+      const auto at = std::ranges::find_if(
+          gpus, [&](const Gpu& gpu) { return gpu.gpu.pci_bus_id == pci_bus_id; });
+      return at != gpus.end() ? &*at : nullptr;
+    }
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  static std::unexpected<nvml::Failure> Fail(int status, std::string call) {
+    return std::unexpected(
+        nvml::Failure{.status = status, .call = std::move(call), .text = "fake"});
+  }
+
+  template <typename Change>
+  decltype(auto) Locked(Change change) {
+    const Lock lock(state_->mutex);
+    state_->changed.notify_all();
+    return change(*state_);
+  }
+  template <typename Question>
+  auto Read(Question question) const {
+    const Lock lock(state_->mutex);
+    return question(*state_);
+  }
+
+  // Shared with sessions that a detached thread still holds when the test is over.
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+
+ public:
   Gpu& AddGpu(std::string uuid, std::string pci_bus_id) {
     return Locked([&](State& state) -> Gpu& {
       const auto index = static_cast<unsigned>(state.gpus.size());
@@ -122,34 +167,6 @@ class FakeMachine final : public nvml::Loader {
   }
 
  private:
-  struct Set {
-    std::map<std::string, std::uint64_t> registered;
-    std::deque<nvml::Event> events;
-  };
-  struct State {
-    mutable std::mutex mutex;
-    std::condition_variable changed;
-    std::deque<Gpu> gpus;  // references stay good
-    std::map<int, Set> sets;
-    int last_set = 0;
-    int sessions = 0;
-    int session_status = nvml::kSuccess;
-    std::optional<Error> init_error;
-    std::map<std::string, int> calls;
-
-    Gpu* Find(const std::string& pci_bus_id) {
-      const auto at = std::ranges::find_if(
-          gpus, [&](const Gpu& gpu) { return gpu.gpu.pci_bus_id == pci_bus_id; });
-      return at != gpus.end() ? &*at : nullptr;
-    }
-  };
-  using Lock = std::unique_lock<std::mutex>;
-
-  static std::unexpected<nvml::Failure> Fail(int status, std::string call) {
-    return std::unexpected(
-        nvml::Failure{.status = status, .call = std::move(call), .text = "fake"});
-  }
-
   class Source;
   class Session final : public nvml::Driver, public std::enable_shared_from_this<Session> {
    public:
@@ -298,21 +315,6 @@ class FakeMachine final : public nvml::Loader {
     std::shared_ptr<Session> session_;  // kept open as long as the set
     int id_;
   };
-
-  template <typename Change>
-  decltype(auto) Locked(Change change) {
-    const Lock lock(state_->mutex);
-    state_->changed.notify_all();
-    return change(*state_);
-  }
-  template <typename Question>
-  auto Read(Question question) const {
-    const Lock lock(state_->mutex);
-    return question(*state_);
-  }
-
-  // Shared with sessions that a detached thread still holds when the test is over.
-  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 }  // namespace ndp

@@ -123,7 +123,8 @@ void Announcer::Verdicts(const HealthBoard& before, const HealthBoard& after) {
 void Announcer::Gauges(const HealthBoard& board) {
   std::vector<std::pair<metrics::Labels, double>> healthy;
   for (const auto& [uuid, device] : board.devices) {
-    healthy.push_back({{{"device", uuid}, {"class", device.cause_class}}, device.healthy ? 1.0 : 0.0});
+    healthy.push_back(
+        {{{"device", uuid}, {"class", device.cause_class}}, device.healthy ? 1.0 : 0.0});
   }
   metrics_.ReplaceGauges("ndp_device_healthy", "1 where the device is Healthy; why not by class.",
                          healthy);

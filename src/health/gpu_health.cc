@@ -194,8 +194,8 @@ Duration GpuHealth::HoldOff() const {
 }
 
 void GpuHealth::OnExamination(const Look& look) {
-  const MonoTime now = clock_->Now();
   const auto due = NextLook();
+  const MonoTime now = clock_->Now();  // after `due`, which may be the moment itself
   // Regular polls in between are not probes, and a cheap look at a cautious GPU is none either.
   const bool counts = due && now >= *due && !cautious_until_;
 
@@ -312,8 +312,9 @@ void GpuHealth::Clear() {
 std::optional<MonoTime> GpuHealth::NextLook() const {
   if (hung_ || absent_) return std::nullopt;
   if (cautious_until_) return cautious_until_;
-  const MonoTime now = clock_->Now();
-  const MonoTime next_probe = last_look_ ? *last_look_ + settings_.recovery.probe_interval : now;
+  // Never looked at: at once.
+  const MonoTime next_probe =
+      last_look_ ? *last_look_ + settings_.recovery.probe_interval : MonoTime{};
   std::optional<MonoTime> result;
   if (!record_.causes.empty() && settings_.recovery.enabled) {
     result = std::max(next_probe, record_.last_fault + HoldOff());

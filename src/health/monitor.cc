@@ -44,7 +44,10 @@ Monitor::Monitor(Deps deps, const config::Health& settings, Callbacks callbacks,
   Configure(settings);
 }
 
-Monitor::~Monitor() { *alive_ = false; }
+Monitor::~Monitor() {
+  *alive_ = false;
+  Save(true);
+}
 
 void Monitor::Configure(const config::Health& settings) {
   const bool new_fences = (!fence_file_ && !settings.fences_file.empty()) ||
@@ -66,6 +69,7 @@ void Monitor::Configure(const config::Health& settings) {
         FenceFile::Callbacks{.fences =
                                  [this](std::vector<Fence> fences) {
                                    fences_.Replace(std::move(fences), deps_.clock.Wall());
+                                   ResolveFences();
                                    BuildSoon();
                                  },
                              .broken =
@@ -140,10 +144,7 @@ void Monitor::OnInventory(std::shared_ptr<const inventory::Inventory> inventory,
   inventory_ = std::move(inventory);
   CheckModule();
   ApplyPresence(*inventory_);
-  for (const Fence& unknown : fences_.Resolve(*inventory_)) {
-    announcer_.Warn(fmt::format("fence line {}", unknown.line), "a fence names no GPU of this node",
-                    fmt::format("{}: line {}", settings_.fences_file, unknown.line));
-  }
+  ResolveFences();
   ApplyClearFile();
   // Every GPU answering with an error is trouble of the driver, not of all GPUs at once.
   if (inventory_->gpus.empty() && !inventory_->broken.empty()) {
@@ -162,6 +163,14 @@ void Monitor::OnInventory(std::shared_ptr<const inventory::Inventory> inventory,
     }
   }
   Build();
+}
+
+void Monitor::ResolveFences() {
+  if (inventory_ == nullptr) return;
+  for (const Fence& unknown : fences_.Resolve(*inventory_)) {
+    announcer_.Warn(fmt::format("fence line {}", unknown.line), "a fence names no GPU of this node",
+                    fmt::format("{}: line {}", settings_.fences_file, unknown.line));
+  }
 }
 
 void Monitor::CheckModule() {
@@ -314,8 +323,8 @@ void Monitor::Build() {
     for (const std::string& note : gpu->health.TakeNotes()) announcer_.Note(uuid, note);
   }
   auto board = std::make_shared<HealthBoard>(BuildBoard(states, fences_.Active(now), trouble_));
+  const bool news = !board->SameVerdicts(*board_);
   if (!(*board == *board_)) {
-    const bool news = !board->SameVerdicts(*board_);
     announcer_.Verdicts(*board_, *board);
     if (news) announcer_.Gauges(*board);
     board_ = std::move(board);
@@ -332,22 +341,23 @@ void Monitor::Build() {
   if (const auto expiry = fences_.NextExpiry(now)) {
     fence_timer_ = deps_.loop.After(*expiry - now, [this] { Build(); });
   }
-  Save();
+  Save(news);
   ArmLooks();
 }
 
-void Monitor::Save() {
+void Monitor::Save(bool at_once) {
   if (!state_file_) return;
   MonoTime latest = saved_until_;
   for (const auto& [uuid, gpu] : gpus_) latest = std::max(latest, gpu->health.record().updated);
   if (latest == saved_until_) return;
-  // The first change is written at once, a storm of them once a second.
+  // Verdicts are written at once, counts in a storm once a second.
   const MonoTime now = deps_.clock.Now();
-  if (last_save_ && now - *last_save_ < kSavePause) {
-    save_timer_ = deps_.loop.After(kSavePause, [this] { Save(); });
+  if (!at_once && last_save_ && now - *last_save_ < kSavePause) {
+    if (!save_timer_) save_timer_ = deps_.loop.After(kSavePause, [this] { Save(true); });
     return;
   }
   last_save_ = now;
+  save_timer_.Cancel();
   SavedState state{.boot_id = saved_.boot_id, .module = saved_.module, .gpus = {}};
   for (const auto& [uuid, gpu] : gpus_) {
     if (gpu->health.record().updated != MonoTime{}) state.gpus[uuid] = gpu->health.record();
@@ -357,8 +367,7 @@ void Monitor::Save() {
     saved_until_ = latest;
     state_warned_ = false;
   } else if (stored.error().code() == Code::kUnavailable) {
-    last_save_.reset();
-    save_timer_ = deps_.loop.After(kSaveRetry, [this] { Save(); });
+    save_timer_ = deps_.loop.After(kSaveRetry, [this] { Save(true); });
   } else {
     saved_until_ = latest;  // tried again with the next change, not with every look
     if (!std::exchange(state_warned_, true)) {

@@ -115,6 +115,7 @@ class Monitor {
 
   Gpu& Track(const std::string& uuid);
   Gpu* FindPci(std::string_view pci_bus_id);
+  void ResolveFences();
   void CheckModule();
   void ApplyPresence(const inventory::Inventory& inventory);
   void RestoreState();
@@ -143,7 +144,8 @@ class Monitor {
   void ApplyClearFile();
   void BuildSoon();
   void Build();
-  void Save();
+  // Where something has changed; otherwise at most once a second.
+  void Save(bool at_once);
   // Runs on the worker under the GPU's key; the answer counts only in this session.
   template <typename Ask, typename Answer>
   bool Query(const Gpu& gpu, Ask ask, Answer answer);

@@ -1,0 +1,17 @@
+// The board as a document: what /status.json and `ndp health --json` show.
+#pragma once
+
+#include "doc/value.h"
+#include "health/board.h"
+
+namespace ndp::health {
+
+// {"driver":{"available":true},"devices":[{"device":"GPU-…","verdict":"Healthy"},{"device":"GPU-…",
+// "verdict":"Unhealthy","reason":"…","class":"reset","xid":79,"since":"…","count":1,
+// "nextStep":"…"}]}
+doc::Value BoardDocument(const HealthBoard& board);
+
+// One line a device for people; `document` is what BoardDocument made, here or in another instance.
+std::string BoardText(const doc::Value& document);
+
+}  // namespace ndp::health

@@ -1,0 +1,51 @@
+#include "health/board_document.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "doc/json.h"
+
+namespace ndp::health {
+namespace {
+using ::testing::HasSubstr;
+
+HealthBoard Board() {
+  HealthBoard board;
+  board.devices["GPU-a"] = {.healthy = false,
+                            .reason = "XID 79: GPU has fallen off the bus",
+                            .cause_class = "reset",
+                            .xid = 79,
+                            .next_step = "reset it",
+                            .since = WallTime(std::chrono::seconds(1'000'000'000)),
+                            .count = 2};
+  board.devices["GPU-b"] = {.warnings = {"a row remapping is pending"}};
+  return board;
+}
+
+TEST(BoardDocumentTest, SaysEverythingAboutEveryDevice) {
+  EXPECT_EQ(
+      doc::ToJson(BoardDocument(Board())),
+      R"({"driver":{"available":true},"devices":[{"device":"GPU-a","verdict":"Unhealthy",)"
+      R"("reason":"XID 79: GPU has fallen off the bus","class":"reset","xid":79,)"
+      R"("since":"2001-09-09T01:46:40.000Z","count":2,"nextStep":"reset it"},)"
+      R"({"device":"GPU-b","verdict":"Healthy","warnings":["a row remapping is pending"]}]})");
+}
+
+TEST(BoardDocumentTest, ADriverThatIsGoneIsToldWithItsReason) {
+  HealthBoard board;
+  board.driver = {.available = false, .reason = "nvmlInit fails", .grace_over = true};
+  EXPECT_THAT(doc::ToJson(BoardDocument(board)), HasSubstr(R"("reason":"nvmlInit fails")"));
+  EXPECT_THAT(BoardText(BoardDocument(board)), HasSubstr("driver: not available since"));
+}
+
+TEST(BoardTextTest, IsForPeople) {
+  EXPECT_EQ(BoardText(BoardDocument(Board())),
+            "GPU-a  Unhealthy  XID 79: GPU has fallen off the bus\n"
+            "    class reset, since 2001-09-09T01:46:40.000Z, seen 2x\n"
+            "    next: reset it\n"
+            "GPU-b  Healthy\n"
+            "    warning: a row remapping is pending\n");
+}
+
+}  // namespace
+}  // namespace ndp::health
