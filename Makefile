@@ -6,7 +6,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 BIN := build/release/bin
 
-.PHONY: demo test unit integration build install conformance e2e bench soak tidy format lint clean deps tsan fuzz
+.PHONY: demo test unit integration build install conformance bench soak release-test tidy format lint clean deps tsan fuzz
 
 demo: build  ## a simulated DGX: eight GPUs offered, two handed out, one lost and back
 	@$(BIN)/ndp-sim run --profile dgx-h100
@@ -32,6 +32,10 @@ conformance: build  ## the kubelet's own device manager against the built progra
 
 bench: build  ## figures and ratios, never a verdict; OTHER=<binary> adds a second column
 	bench/run.sh
+
+release-test: build  ## what is shipped: size, needs, names, where it is installed
+	tests/setup-venv.sh
+	build/venv/bin/python -m pytest -q tests/release
 
 soak: build  ## restarts, reloads, leaks
 	tests/soak/run.sh

@@ -11,7 +11,7 @@ import sys
 # ctest: "98% tests passed, 2 tests failed out of 100"; pytest: "3 failed, 12 passed in 4.0s";
 # go test -v: "--- PASS: TestName"; gtest-like suites of our own end as pytest does.
 CTEST = re.compile(r"tests passed, (\d+) tests failed out of (\d+)")
-PYTEST = re.compile(r"^=+ .*\bin [\d.]+s.*=+$", re.MULTILINE)
+PYTEST = re.compile(r"^(?:=+ )?\d+ (?:passed|failed|error).*\bin [\d.]+s.*$", re.MULTILINE)
 GO = re.compile(r"^\s*--- (PASS|FAIL|SKIP): ", re.MULTILINE)
 
 

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Restarts, reloads and driver sessions by the hundred, against the release build.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export NDP_BIN_DIR="${NDP_BIN_DIR:-$PWD/build/release/bin}"
+tests/setup-venv.sh
+exec build/venv/bin/python -m pytest -q -s -n 3 tests/soak "$@"
