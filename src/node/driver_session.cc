@@ -183,6 +183,7 @@ void DriverSession::OnCount(std::uint64_t scan, const nvml::Reply<unsigned>& cou
     return;
   }
   if (info) info_ = *info;
+  if (!slots_.empty() && slots_.size() != *count) events_.index_in_doubt();
   std::vector<Slot> slots(*count);
   for (std::size_t i = 0; i < slots.size() && i < slots_.size(); ++i) {
     const Slot& old = slots_[i];

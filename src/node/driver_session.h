@@ -36,6 +36,8 @@ class DriverSession {
   struct Events {
     // A scan is done, or a GPU that was too slow for it has answered. Links are not in it.
     std::function<void(const std::shared_ptr<nvml::Driver>&, inventory::Inventory)> inventory;
+    // GPUs came or went: until the scan is done an index may mean another GPU.
+    std::function<void()> index_in_doubt;
     // The driver cannot be opened or asked; it is tried again.
     std::function<void(const Error&)> failed;
     // The session is about to close: everybody lets go of the driver now.

@@ -41,6 +41,24 @@ inventory::Inventory WithoutExcluded(const config::Settings& settings,
   return inventory;
 }
 
+// Settings that are understood and do nothing yet.
+std::vector<std::string> NotThereYet(const config::Settings& settings) {
+  std::vector<std::string> warnings;
+  if (!settings.common.node_config_label.empty()) {
+    warnings.emplace_back("node-config-label is not there yet: the configuration is the file's");
+  }
+  if (settings.common.device_discovery_strategy == config::DiscoveryStrategy::kTegra) {
+    warnings.emplace_back(
+        "device-discovery-strategy tegra is not there yet: devices are found by NVML");
+  }
+  if (settings.sharing.strategy == config::SharingStrategy::kMps) {
+    warnings.emplace_back(
+        "the MPS control daemon is not there yet: shared devices wait for one that makes "
+        "/mps/<resource>/.started");
+  }
+  return warnings;
+}
+
 }  // namespace
 
 Node::Node(config::Loaded loaded, Deps deps)
@@ -72,6 +90,7 @@ void Node::Start() {
   if (const auto dead = rpc::RemoveDeadSockets(settings().plugin.socket_dir); dead > 0) {
     log::Info("removed sockets that a killed process left", {{"count", std::to_string(dead)}});
   }
+  for (const std::string& warning : NotThereYet(settings())) log::Warning(warning);
   ReadHeld();
   WatchFolders();
   poll_timer_ = deps_.loop.Every(kPoll, [this] { Poll(); });
@@ -100,6 +119,11 @@ void Node::Start() {
           .inventory = [this](
                            const std::shared_ptr<nvml::Driver>& driver,
                            inventory::Inventory fresh) { OnInventory(driver, std::move(fresh)); },
+          .index_in_doubt =
+              [this] {
+                index_in_doubt_ = true;
+                Reconcile();
+              },
           .failed = [this](const Error& why) { OnDriverFailed(why); },
           .closing = [this] { OnDriverClosing(); },
           .links =
