@@ -63,9 +63,7 @@ func TestSecondInstanceTakesOver(t *testing.T) {
 		held := k.mustAdmit(newPod("lives-on", gpuResource, 2))
 		for i, end := range []func(*plugin){(*plugin).stop, (*plugin).kill, (*plugin).stop} {
 			gaps := k.watchForGaps(gpuResource, 8)
-			successor := n.startPlugin()
-			n.waitForSockets(2)
-			time.Sleep(settled) // registered on both kinds of kubelet
+			successor := k.startAnother()
 			end(old)
 			time.Sleep(settled)
 			k.waitFor(gpuResource, 8, 8)
@@ -76,9 +74,9 @@ func TestSecondInstanceTakesOver(t *testing.T) {
 			k.options(held)
 			k.end(pod)
 			successor.mustRun()
-			n.waitForSockets(1)
 			old = successor
 		}
+		n.waitForSockets(1) // the killed one's went when the next one started
 	})
 }
 
@@ -96,9 +94,7 @@ func TestNewerInstanceEndsFirst(t *testing.T) {
 		k := n.startKubelet()
 		n.startPlugin()
 		k.waitFor(gpuResource, 8, 8)
-		newer := n.startPlugin()
-		n.waitForSockets(2)
-		time.Sleep(settled)
+		newer := k.startAnother()
 		newer.stop()
 		time.Sleep(settled)
 		k.staysUsable("after-the-newer-one")
@@ -112,9 +108,7 @@ func TestListOfAnEndedInstanceIsReplaced(t *testing.T) {
 		old := n.startPlugin()
 		k.waitFor(gpuResource, 8, 8)
 		// Another configuration: this one looks away from faults, so it has no reason to send.
-		n.startPlugin("DP_DISABLE_HEALTHCHECKS=all")
-		n.waitForSockets(2)
-		time.Sleep(settled)
+		k.startAnother("DP_DISABLE_HEALTHCHECKS=all")
 		n.sim("fault", "--gpu", "3", "--xid", "79")
 		if keepsInstancesSideBySide {
 			k.waitFor(gpuResource, 8, 7)

@@ -22,7 +22,7 @@ const (
 
 	// isolatedTest names the one test that a re-executed test program is to run.
 	isolatedTest = "NDP_CONFORMANCE_TEST"
-	testLimit    = 2 * time.Minute
+	testLimit    = 4 * time.Minute
 )
 
 var (
@@ -31,8 +31,8 @@ var (
 	frameLine = regexp.MustCompile(`(?m)^(=== .*|\s*--- (PASS|FAIL): .*|FAIL|PASS|exit status .*)\n`)
 )
 
-// Main is the TestMain of every package that calls onNode.
-func Main(m *testing.M) int {
+// runTests is TestMain's body: it tells the processes of single tests from the one that starts them.
+func runTests(m *testing.M) int {
 	if os.Getenv(isolatedTest) != "" {
 		if err := enterPrivateFolders(); err != nil {
 			fmt.Fprintln(os.Stderr, "prepare the private folders of a test:", err)

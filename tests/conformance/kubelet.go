@@ -2,13 +2,16 @@ package conformance
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/kubelet/cm/containermap"
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 )
@@ -170,6 +173,41 @@ func (k *kubelet) staysAt(span time.Duration, resource string, capacity, allocat
 		now := k.offer(resource)
 		return now == want, now.String()
 	})
+}
+
+// listsProcessed counts the lists of devices that any kubelet of this test has taken in.
+func (n *node) listsProcessed() int {
+	n.t.Helper()
+	klog.Flush()
+	log, err := os.ReadFile(n.klog)
+	must(n.t, err)
+	return strings.Count(string(log), "Processed device updates for resource")
+}
+
+// startAnother starts a further plugin and waits until the kubelet has its list.
+func (k *kubelet) startAnother(args ...string) *plugin {
+	k.n.t.Helper()
+	before := k.n.listsProcessed()
+	p := k.n.startPlugin(args...)
+	eventually(k.n.t, patience, "another list reaches the kubelet", func() (bool, string) {
+		now := k.n.listsProcessed()
+		return now > before, fmt.Sprintf("it has seen %d lists, %d of them before", now, before)
+	})
+	return p
+}
+
+// noFailedRegistration checks that the kubelet never dialled a socket in vain: each time costs the
+// node ten seconds.
+func (k *kubelet) noFailedRegistration() {
+	k.n.t.Helper()
+	klog.Flush()
+	log, err := os.ReadFile(k.n.klog)
+	must(k.n.t, err)
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, "Error connecting to device plugin client") {
+			k.n.t.Errorf("a registration failed: %s", line)
+		}
+	}
 }
 
 // options are what the container runtime would get for the first container of a pod.

@@ -5,4 +5,4 @@ import (
 	"testing"
 )
 
-func TestMain(m *testing.M) { os.Exit(Main(m)) }
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }

@@ -117,7 +117,9 @@ func TestRepartitionWhileRunning(t *testing.T) {
 		k.options(all)
 		k.options(full)
 
-		k.end(all)
+		k.end(all, full)
+		// The kubelet writes down what pods hold only when it allocates or gets a list.
+		k.mustAdmit(newPod("next", gpuResource, 1))
 		k.waitForWithin(retirement, small, 7, 7)
 	})
 }

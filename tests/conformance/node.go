@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,8 +33,7 @@ func onNode(t *testing.T, profile string, body func(n *node)) {
 		n.klog = filepath.Join(n.dir, "kubelet.log")
 		sink, err := os.Create(n.klog)
 		must(t, err)
-		klog.LogToStderr(false)
-		klog.SetOutput(sink)
+		logOnlyTo(sink)
 		t.Cleanup(func() {
 			if t.Failed() {
 				n.printLogs()
@@ -42,6 +42,20 @@ func onNode(t *testing.T, profile string, body func(n *node)) {
 		n.sim("up", "--profile", profile)
 		body(n)
 	})
+}
+
+// logOnlyTo keeps the kubelet's log out of the test's output.
+func logOnlyTo(sink *os.File) {
+	flags := flag.NewFlagSet("klog", flag.PanicOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{
+		"logtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true", "v": "2",
+	} {
+		if err := flags.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	klog.SetOutput(sink)
 }
 
 // program finds a program under test: the variable's value, else the release build's.

@@ -61,8 +61,8 @@ func (p *plugin) stop() {
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
-	case <-time.After(5 * time.Second):
-		p.n.t.Fatal("the plugin still runs 5 s after SIGTERM")
+	case <-time.After(patience):
+		p.n.t.Fatalf("the plugin still runs %v after SIGTERM", patience)
 	}
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		p.n.t.Fatalf("the plugin ended with %v after SIGTERM, want exit status 0", p.cmd.ProcessState)

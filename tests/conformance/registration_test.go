@@ -58,8 +58,9 @@ func TestKubeletStartsAfterThePlugin(t *testing.T) {
 			return len(n.sockets()) > 0, "no socket in " + pluginDir
 		})
 		k := n.startKubelet()
-		k.waitForWithin(5*time.Second, gpuResource, 8, 8)
+		k.waitFor(gpuResource, 8, 8)
 		k.staysAt(time.Second, gpuResource, 8, 8)
+		k.noFailedRegistration()
 		p.mustRun()
 	})
 }
@@ -72,10 +73,11 @@ func TestKubeletStartsWhileThePluginRegisters(t *testing.T) {
 			p := n.startPlugin()
 			time.Sleep(delay * time.Millisecond)
 			k.restart()
-			k.waitForWithin(5*time.Second, gpuResource, 8, 8)
+			k.waitFor(gpuResource, 8, 8)
 			k.staysAt(settled, gpuResource, 8, 8)
 			pod := k.mustAdmit(newPod(fmt.Sprintf("after-%d", delay), gpuResource, 1))
 			k.end(pod)
+			k.noFailedRegistration()
 			p.stop()
 			k.stop()
 		}
@@ -87,11 +89,12 @@ func TestKubeletRestartsAgainAndAgain(t *testing.T) {
 		k := n.startKubelet()
 		p := n.startPlugin()
 		for range 5 {
-			k.waitForWithin(5*time.Second, gpuResource, 8, 8)
+			k.waitFor(gpuResource, 8, 8)
 			k.restart()
 		}
-		k.waitForWithin(5*time.Second, gpuResource, 8, 8)
+		k.waitFor(gpuResource, 8, 8)
 		k.staysAt(time.Second, gpuResource, 8, 8)
+		k.noFailedRegistration()
 		p.mustRun()
 		if left := n.sockets(); len(left) != 1 {
 			t.Errorf("sockets after five restarts of the kubelet: %q, want one", left)

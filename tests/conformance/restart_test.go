@@ -63,6 +63,9 @@ func TestPluginKilledAndStartedAtOnce(t *testing.T) {
 			p = n.startPlugin()
 			k.staysUsable(fmt.Sprintf("after-kill-%d", i))
 		}
+		p.stop()
+		n.startPlugin()
+		k.waitFor(gpuResource, 8, 8)
 		if left := n.sockets(); len(left) != 1 {
 			t.Errorf("sockets after five kills: %q, want one: dead ones are removed at start", left)
 		}

@@ -7,7 +7,7 @@ import (
 
 // patience is how long a state may take that is expected to come at once. Generous: the tests say
 // what happens, the benchmark says how fast.
-const patience = 10 * time.Second
+const patience = 30 * time.Second
 
 // eventually waits until look says that it is satisfied; on failure it shows what look saw last.
 func eventually(t *testing.T, limit time.Duration, what string, look func() (bool, string)) {
