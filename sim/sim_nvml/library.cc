@@ -109,9 +109,8 @@ Return Library::Init(unsigned function, bool attach) {
   Count(function);
   {
     const std::scoped_lock lock(mutex_);
-    if (references_ == 0 && (machine_ == nullptr || machine_->control().retired.load() != 0)) {
-      OpenMachine();
-    }
+    // Another machine may have come up in the same folder.
+    if (references_ == 0 && (machine_ == nullptr || !machine_->InPlace())) OpenMachine();
     if (machine_ == nullptr) return kDriverNotLoaded;
   }
   if (const Return fault = Faults(function, -1)) return fault;
@@ -141,7 +140,7 @@ Return Library::Init(unsigned function, bool attach) {
   });
   if (status != kSuccess) return status;
   if (references_ == 0) {
-    if (!lock_.Open(*machine_, client_).ok()) return kUnknown;
+    if (!lock_.Open(*machine_, client_).ok()) return kDriverNotLoaded;
     if (client_ != nullptr) {
       std::uint32_t slots = 0;
       for (unsigned i = 0; attach && i < view.gpu_count; ++i) slots |= 1U << view.order[i];

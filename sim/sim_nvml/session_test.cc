@@ -224,6 +224,26 @@ TEST_F(SessionTest, CallsAreCountedByFunctionAndClient) {
   Call("nvmlShutdown");
 }
 
+TEST_F(SessionTest, ANewMachineInTheSamePlaceIsFoundByTheNextInit) {
+  Up("dgx-h100");
+  ASSERT_EQ(Call("nvmlInit_v2"), kSuccess);
+  Call("nvmlShutdown");
+  simulation_.reset();
+  std::filesystem::remove_all(dir_ / "root/.ndp-sim");
+  EXPECT_EQ(Call("nvmlInit_v2"), kDriverNotLoaded);
+  auto again = sim_control::Simulation::Up({.dir = dir_,
+                                            .profile = *sim_profile::LoadProfile("pcie-t4"),
+                                            .gpus = 0,
+                                            .seed = "",
+                                            .nvml = NDP_SIM_NVML});
+  ASSERT_THAT(again, IsOk());
+  ASSERT_EQ(Call("nvmlInit_v2"), kSuccess);
+  unsigned count = 0;
+  Call("nvmlDeviceGetCount_v2", &count);
+  EXPECT_EQ(count, 4U);
+  Call("nvmlShutdown");
+}
+
 TEST_F(SessionTest, EveryFunctionIsExported) {
   Up("pcie-t4");
   for (const std::string_view name : sim_state::kFunctionNames) {

@@ -169,7 +169,8 @@ struct InitFault {
 struct Control {
   std::uint64_t magic = 0;
   std::uint32_t layout_version = 0;
-  std::uint32_t size = 0;  // of the whole file
+  std::uint32_t size = 0;      // of the whole file
+  std::uint64_t identity = 0;  // of this machine; inode numbers come again
 
   std::atomic<std::uint32_t> sequence{0};  // odd while a writer is at work
   std::atomic<std::uint32_t> change{0};    // futex word: counts changes

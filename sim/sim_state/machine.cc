@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <cstddef>
 #include <cstdio>
 #include <ctime>
 #include <new>
@@ -69,15 +70,23 @@ std::optional<std::filesystem::path> FindStateFile(const std::filesystem::path& 
   return std::nullopt;
 }
 
-Machine::Machine(std::filesystem::path path, void* base, std::size_t size, bool writable)
+Machine::Machine(std::filesystem::path path, void* base, bool writable)
     : path_(std::move(path)),
       base_(base),
-      size_(size),
       writable_(writable),
       control_(static_cast<Control*>(base)),
       clients_(reinterpret_cast<Clients*>(static_cast<char*>(base) + kClientsOffset)) {}
 
-Machine::~Machine() { munmap(base_, size_); }
+Machine::~Machine() { munmap(base_, kStateSize); }
+
+bool Machine::InPlace() const {
+  const Fd fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  std::uint64_t identity = 0;
+  return fd.get() >= 0 &&
+         pread(fd.get(), &identity, sizeof identity, offsetof(Control, identity)) ==
+             sizeof identity &&
+         identity == control_->identity;
+}
 
 Result<std::shared_ptr<Machine>> Machine::Create(const std::filesystem::path& path) {
   const std::string fresh = path.string() + ".new";
@@ -88,12 +97,13 @@ Result<std::shared_ptr<Machine>> Machine::Create(const std::filesystem::path& pa
   if (ftruncate(fd.get(), kStateSize) != 0) return ErrnoError(errno, "size " + fresh);
   void* base = mmap(nullptr, kStateSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (base == MAP_FAILED) return ErrnoError(errno, "map " + fresh);
-  std::shared_ptr<Machine> machine(new Machine(path, base, kStateSize, true));
+  std::shared_ptr<Machine> machine(new Machine(path, base, true));
   new (base) Control;
   new (machine->clients_) Clients;
   machine->control_->magic = kMagic;
   machine->control_->layout_version = kLayoutVersion;
   machine->control_->size = kStateSize;
+  machine->control_->identity = static_cast<std::uint64_t>(RealtimeNs());
 
   auto old = Open(path);
   if (rename(fresh.c_str(), path.c_str()) != 0) return ErrnoError(errno, "rename " + fresh);
@@ -125,7 +135,7 @@ Result<std::shared_ptr<Machine>> Machine::Open(const std::filesystem::path& path
     // The control pages are only read, so that they go on following the file.
     mmap(base, kClientsOffset, PROT_READ, MAP_SHARED | MAP_FIXED, fd.get(), 0);
   }
-  std::shared_ptr<Machine> machine(new Machine(path, base, kStateSize, writable));
+  std::shared_ptr<Machine> machine(new Machine(path, base, writable));
   if (machine->control_->magic != kMagic || machine->control_->layout_version != kLayoutVersion) {
     return Error(Code::kInvalidArgument,
                  path.string() + ": not a state file of this version of ndp-sim");

@@ -37,6 +37,8 @@ class Machine {
 
   const std::filesystem::path& path() const { return path_; }
   bool writable() const { return writable_; }
+  // Whether the file that is mapped is still the one at the path.
+  bool InPlace() const;
 
   // For single words, and inside Read; everything that must fit together is read by Read.
   const Control& control() const { return *control_; }
@@ -90,7 +92,7 @@ class Machine {
     int fd_;
   };
 
-  Machine(std::filesystem::path path, void* base, std::size_t size, bool writable);
+  Machine(std::filesystem::path path, void* base, bool writable);
   std::uint32_t StableSequence(int attempt) const;
   Result<WriteLock> LockForWrite() const;
   void BeginWrite();
@@ -98,7 +100,6 @@ class Machine {
 
   std::filesystem::path path_;
   void* base_;
-  std::size_t size_;
   bool writable_;
   Control* control_;
   Clients* clients_;

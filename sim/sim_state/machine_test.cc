@@ -102,6 +102,8 @@ TEST_F(MachineTest, ANewMachineInTheSamePlaceRetiresTheOldOne) {
   const auto old = MakeMachine();
   const auto young = MakeMachine();
   EXPECT_EQ(old->control().retired.load(), 1U);
+  EXPECT_FALSE(old->InPlace());
+  EXPECT_TRUE(young->InPlace());
   EXPECT_EQ(young->control().retired.load(), 0U);
 }
 

@@ -12,6 +12,9 @@ namespace {
 constexpr Command kCommands[] = {
     {"device-plugin", "nvidia-device-plugin", "offer this node's GPUs to the kubelet",
      RunDevicePlugin},
+    {"health", "", "show verdicts and reasons; clear a GPU by hand", RunHealth},
+    {"release", "", "let go of the driver for a reset or a MIG change", RunRelease},
+    {"resume", "", "end a release", RunResume},
     {"inventory", "", "print what the driver says of this node, as JSON", RunInventory},
     {"cdi", "", "write, list or check Container Device Interface files", RunCdi},
 };

@@ -37,9 +37,9 @@ TEST(EventBatchTest, EqualEventsAreCountedOthersKeepTheirOrder) {
 
 TEST(EventBatchTest, AStormOfDifferentEventsStaysSmall) {
   EventBatch batch;
-  for (std::uint64_t i = 0; i < 100'000; ++i) batch.Add(Xid(i));
+  for (std::uint64_t i = 0; i < 3000; ++i) batch.Add(Xid(i));
   EXPECT_THAT(batch.Take(), SizeIs(1024));
-  EXPECT_EQ(batch.dropped(), 100'000U - 1024U);
+  EXPECT_EQ(batch.dropped(), 3000U - 1024U);
 }
 
 }  // namespace

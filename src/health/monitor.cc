@@ -59,6 +59,10 @@ void Monitor::Configure(const config::Health& settings) {
   if (settings.polling.enabled) {
     poll_timer_ = deps_.loop.Every(settings.polling.interval, [this] { PollAll(Why::kPoll); });
   }
+  if (settings.recovery.release_faulty_gpu) {
+    announcer_.Warn("releaseFaultyGpu", "a setting has no effect yet",
+                    "health.recovery.releaseFaultyGpu: use ndp release instead");
+  }
   if (new_fences) {
     fence_file_.reset();
     fences_.Replace({}, deps_.clock.Wall());

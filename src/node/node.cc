@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/duration.h"
+#include "node/injection.h"
 #include "node/known_gpus.h"
 #include "resource/build.h"
 #include "resource/selection.h"
@@ -131,6 +132,20 @@ void Node::Start() {
                 OnLinks(std::move(links));
               }});
   session_->Start();
+  OpenControl();
+}
+
+void Node::OpenControl() {
+  if (control_ != nullptr && control_->PutBack().ok()) return;
+  control_.reset();
+  auto opened = Control::Open({.loop = deps_.loop, .monitor = *monitor_, .session = *session_},
+                              settings().plugin.socket_dir);
+  if (opened.ok()) {
+    control_ = *std::move(opened);
+  } else if (limit_.Allow("control")) {
+    log::Warning("no control socket: ndp health, release and resume cannot reach this instance",
+                 {{"why", opened.error().message()}});
+  }
 }
 
 Status Node::OpenWeb() {
@@ -191,6 +206,7 @@ void Node::OnSocketFolder(os::DirWatch::Change change, std::string_view name) {
   // A resource's server may be retired by what follows.
   for (auto& [resource, server] : servers_) server->OnFolderEvent(change, name);
   if (name == kCheckpoint || change == os::DirWatch::Change::kLookAgain) ScheduleReconcile();
+  if (change == os::DirWatch::Change::kLookAgain && session_ != nullptr) OpenControl();
 }
 
 void Node::OnSignal(int signal) {
@@ -207,11 +223,13 @@ void Node::Stop(int code) {
   if (std::exchange(stopping_, true)) return;
   servers_.clear();
   web_.reset();
+  control_.reset();
   deps_.exit(code);
 }
 
 void Node::OnInventory(const std::shared_ptr<nvml::Driver>& driver, inventory::Inventory fresh) {
   driver_error_.clear();
+  library_ = driver->library();
   index_in_doubt_ = false;
   const bool first = inventory_ == nullptr;
   for (const inventory::BrokenGpu& broken : fresh.broken) {
@@ -254,6 +272,27 @@ void Node::Looked() {
 void Node::OnBoard(std::shared_ptr<const health::HealthBoard> board) {
   board_ = std::move(board);
   ScheduleReconcile();
+  ExitWhereStale();
+}
+
+void Node::ExitWhereStale() {
+  const health::DriverHealth& driver = board_->driver;
+  if (driver.available || !driver.grace_over || library_.empty() ||
+      !settings().health.exit_on_stale_injection) {
+    return;
+  }
+  const auto mounts = os::HostFs().Read("/proc/self/mountinfo");
+  if (!DriverIsInjected({.mountinfo = mounts.ok() ? std::string_view(*mounts) : std::string_view(),
+                         .library = library_,
+                         .driver_root = settings().common.driver_root_ctr_path,
+                         .devices_root = devices_.root()})) {
+    return;
+  }
+  log::Error(
+      "the driver that a runtime put into this container has gone stale: ending, to be made anew "
+      "(--exit-on-stale-injection)",
+      {{"why", driver.reason}, {"library", library_.string()}});
+  Stop(kFailed);
 }
 
 void Node::OnDriverFailed(const Error& why) {

@@ -19,6 +19,7 @@
 #include "health/monitor.h"
 #include "inventory/inventory.h"
 #include "metrics/registry.h"
+#include "node/control.h"
 #include "node/driver_session.h"
 #include "node/file_watch.h"
 #include "node/handout.h"
@@ -62,6 +63,8 @@ class Node {
 
   // node.cc
   Status OpenWeb();
+  void OpenControl();
+  void ExitWhereStale();
   void WatchFolders();
   void OnSocketFolder(os::DirWatch::Change change, std::string_view name);
   void OnSignal(int signal);
@@ -113,8 +116,9 @@ class Node {
   resource::MigLayouts previous_layouts_;
   plugin::HeldDevices held_;
 
-  std::string driver_error_;  // empty while a session is open
-  std::string config_error_;  // why the last reload was refused
+  std::string driver_error_;       // empty while a session is open
+  std::filesystem::path library_;  // that was loaded last; empty: none yet
+  std::string config_error_;       // why the last reload was refused
   std::string held_error_;
   std::vector<std::string> handout_warnings_;
   bool loading_ = true;  // the next build checks a configuration, not a changed machine
@@ -127,6 +131,7 @@ class Node {
   nvml::QueryWorker worker_;
   std::unique_ptr<health::Monitor> monitor_;
   std::unique_ptr<DriverSession> session_;
+  std::unique_ptr<Control> control_;
   std::map<std::string, std::unique_ptr<rpc::ResourceServer>, std::less<>> servers_;
   std::map<std::string, plugin::Resource, std::less<>> retiring_;
 

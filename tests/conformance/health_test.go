@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -27,12 +28,12 @@ func TestFaultMakesAGPUUnhealthyAndItComesBack(t *testing.T) {
 		k := n.startKubelet()
 		n.startPluginWithConfig(quickRecovery)
 		k.waitFor(gpuResource, 8, 8)
-		faulty := n.gpus()[3].uuid
-		for range 2 {
-			n.sim("fault", "--gpu", "3", "--xid", "79")
+		// Another GPU each time: a relapse is held off for longer.
+		for _, gpu := range []int{3, 5} {
+			n.sim("fault", "--gpu", fmt.Sprint(gpu), "--xid", "79")
 			k.waitFor(gpuResource, 8, 7)
-			if slices.Contains(k.healthyIDs(gpuResource), faulty) {
-				t.Errorf("GPU 3 (%s) had the fault, but another one is unhealthy", faulty)
+			if faulty := n.gpus()[gpu].uuid; slices.Contains(k.healthyIDs(gpuResource), faulty) {
+				t.Errorf("GPU %d (%s) had the fault, but another one is unhealthy", gpu, faulty)
 			}
 			n.sim("clear")
 			k.waitFor(gpuResource, 8, 8)

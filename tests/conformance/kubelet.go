@@ -187,12 +187,13 @@ func (n *node) listsProcessed() int {
 // startAnother starts a further plugin and waits until the kubelet has its list.
 func (k *kubelet) startAnother(args ...string) *plugin {
 	k.n.t.Helper()
-	before := k.n.listsProcessed()
 	p := k.n.startPlugin(args...)
-	eventually(k.n.t, patience, "another list reaches the kubelet", func() (bool, string) {
-		now := k.n.listsProcessed()
-		return now > before, fmt.Sprintf("it has seen %d lists, %d of them before", now, before)
+	// The older instance may send a list meanwhile, so its own word counts first.
+	eventually(k.n.t, patience, "another instance is registered", func() (bool, string) {
+		log, err := os.ReadFile(p.log)
+		return err == nil && strings.Contains(string(log), " registered resource="), string(log)
 	})
+	time.Sleep(settled / 4) // its first list is on the way
 	return p
 }
 

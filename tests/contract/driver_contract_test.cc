@@ -120,7 +120,9 @@ TEST_P(DriverContract, TopologyIsSymmetric) {
       auto there = driver_->CommonAncestor(gpus_[a].pci_bus_id, gpus_[b].pci_bus_id);
       auto back = driver_->CommonAncestor(gpus_[b].pci_bus_id, gpus_[a].pci_bus_id);
       ASSERT_EQ(there.has_value(), back.has_value());
-      if (there) EXPECT_EQ(*there, *back);
+      if (there) {
+        EXPECT_EQ(*there, *back);
+      }
     }
   }
 }
@@ -148,7 +150,7 @@ TEST_P(DriverContract, TheDriverSaysItsVersion) {
 }
 
 INSTANTIATE_TEST_SUITE_P(On, DriverContract, testing::ValuesIn(Machines()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& machine) { return machine.param.name; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DriverContract);
 
 }  // namespace

@@ -1,0 +1,148 @@
+// `ndp health`, `ndp release`, `ndp resume`: asks the instances that run on this node, over their
+// control sockets.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/duration.h"
+#include "cmd/command.h"
+#include "doc/json.h"
+#include "health/board_document.h"
+#include "health/control.h"
+
+namespace ndp::cmd {
+namespace {
+using namespace std::chrono_literals;
+using health::ControlRequest;
+
+constexpr const char* kKubeletSocket = "/var/lib/kubelet/device-plugins/kubelet.sock";
+// The event wait ends within 5 s and a release is given up after 10 s.
+constexpr Duration kPatience = 15s;
+
+// Where the instances' sockets are follows from the option that the plugin has too.
+void AddSocketOption(CLI::App& app, std::string& kubelet_socket) {
+  app.add_option("--kubelet-socket", kubelet_socket,
+                 "the kubelet's socket, beside which the plugin's are")
+      ->envname("KUBELET_SOCKET")
+      ->capture_default_str();
+}
+
+std::filesystem::path SocketFolder(const std::string& kubelet_socket) {
+  return std::filesystem::path(kubelet_socket.empty() ? kKubeletSocket : kubelet_socket)
+      .parent_path();
+}
+
+// The answers of all living instances; a dead one's socket is passed over.
+Result<std::vector<doc::Value>> AskAll(const std::string& kubelet_socket,
+                                       const ControlRequest& request) {
+  const std::filesystem::path folder = SocketFolder(kubelet_socket);
+  std::vector<doc::Value> answers;
+  const SystemClock clock;
+  for (const std::filesystem::path& socket : health::ControlSockets(folder)) {
+    auto answer = health::Ask(socket, request, clock, kPatience);
+    if (!answer.ok()) {
+      if (answer.error().code() == Code::kUnavailable) continue;
+      return std::move(answer).error();
+    }
+    if (const doc::Value* error = answer->Find("error")) {
+      return Error(Code::kInternal, error->Text());
+    }
+    answers.push_back(*std::move(answer));
+  }
+  if (answers.empty()) {
+    return Error(Code::kNotFound,
+                 fmt::format("no instance of the plugin answers in {}: is it running, and is "
+                             "--kubelet-socket the one it was given?",
+                             (folder / ".ndp").string()));
+  }
+  return answers;
+}
+
+int Fail(const std::string& name, const Error& error) {
+  fmt::print(stderr, "{}: {}\n", name, error.message());
+  return kFailed;
+}
+
+int Parse(CLI::App& app, const std::vector<std::string>& args) {
+  try {
+    // CLI11 takes the arguments last one first.
+    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  return -1;
+}
+
+}  // namespace
+
+int RunHealth(const std::string& name, const std::vector<std::string>& args) {
+  CLI::App app("Shows the verdict of every device and why; or clears a GPU by hand.", name);
+  std::string kubelet_socket = kKubeletSocket;
+  bool json = false;
+  AddSocketOption(app, kubelet_socket);
+  app.add_flag("--json", json, "print JSON");
+  std::string gpu;
+  CLI::App* clear = app.add_subcommand("clear", "take a GPU for healthy again, in all instances");
+  clear->add_option("GPU", gpu, "UUID, index or PCI address, or 'all'")->required();
+  clear->fallthrough();
+  if (const int status = Parse(app, args); status >= 0) return status;
+
+  if (clear->parsed()) {
+    const auto answers =
+        AskAll(kubelet_socket, {.command = ControlRequest::Command::kClear, .gpu = gpu});
+    if (!answers.ok()) return Fail(name, answers.error());
+    if (const doc::Value* cleared = answers->front().Find("cleared")) {
+      for (const doc::Value& uuid : cleared->items()) fmt::print("cleared {}\n", uuid.Text());
+    }
+    return kOk;
+  }
+  // All instances see the same GPUs: the first that answers speaks for them.
+  const auto answers = AskAll(kubelet_socket, {.command = ControlRequest::Command::kHealth});
+  if (!answers.ok()) return Fail(name, answers.error());
+  const doc::Value& board = answers->front();
+  const std::string text = json ? doc::ToJson(board, 2) + "\n" : health::BoardText(board);
+  std::fputs(text.c_str(), stdout);
+  return kOk;
+}
+
+int RunRelease(const std::string& name, const std::vector<std::string>& args) {
+  CLI::App app(
+      "Lets go of the driver, so that a GPU can be reset or its MIG mode changed. Devices stay "
+      "listed as they are. Ends by `ndp resume`, or after --for.",
+      name);
+  std::string kubelet_socket = kKubeletSocket;
+  std::string for_text;
+  AddSocketOption(app, kubelet_socket);
+  app.add_option("--for", for_text, "resume by itself after this time (120s)");
+  if (const int status = Parse(app, args); status >= 0) return status;
+
+  ControlRequest request{.command = ControlRequest::Command::kRelease};
+  if (!for_text.empty()) {
+    const auto time = ParseDuration(for_text);
+    if (!time.ok() || *time <= Duration::zero()) {
+      fmt::print(stderr, "{}: --for: {}\n", name,
+                 time.ok() ? "give a duration above 0" : time.error().message());
+      return kUsage;
+    }
+    request.for_time = *time;
+  }
+  const auto answers = AskAll(kubelet_socket, request);
+  if (!answers.ok()) return Fail(name, answers.error());
+  fmt::print("released in {} instance{}\n", answers->size(), answers->size() == 1 ? "" : "s");
+  return kOk;
+}
+
+int RunResume(const std::string& name, const std::vector<std::string>& args) {
+  CLI::App app("Ends an `ndp release`: the driver is opened again and everything scanned.", name);
+  std::string kubelet_socket = kKubeletSocket;
+  AddSocketOption(app, kubelet_socket);
+  if (const int status = Parse(app, args); status >= 0) return status;
+  const auto answers = AskAll(kubelet_socket, {.command = ControlRequest::Command::kResume});
+  if (!answers.ok()) return Fail(name, answers.error());
+  fmt::print("resumed in {} instance{}\n", answers->size(), answers->size() == 1 ? "" : "s");
+  return kOk;
+}
+
+}  // namespace ndp::cmd
