@@ -18,6 +18,15 @@
 
 namespace ndp::sim_kubelet {
 
+inline MonoTime Now() { return SystemClock().Now(); }
+
+template <typename Range>
+doc::Value ToJsonList(const Range& range) {
+  doc::Value list = doc::Value::List();
+  for (const auto& item : range) list.Append(item);
+  return list;
+}
+
 // Takes the fault that the next Register call meets.
 struct NextRegister {
   std::optional<std::string> refusal;

@@ -26,17 +26,23 @@ class Value {
  public:
   struct Entry;
 
-  Value() = default;  // null
+  // Out of line, all of them: Entry is not complete here yet, which clang minds.
+  Value();  // null
+  Value(const Value&);
+  Value(Value&&) noexcept;
+  Value& operator=(const Value&);
+  Value& operator=(Value&&) noexcept;
+  ~Value();
   // Implicit, so that a tree can be written down as it looks.
-  Value(bool value) : kind_(Kind::kBool), bool_(value) {}  // NOLINT(google-explicit-constructor)
+  Value(bool value);  // NOLINT(google-explicit-constructor)
   template <std::integral T>
     requires(!std::same_as<T, bool>)
-  Value(T value) : kind_(Kind::kInt), int_(static_cast<std::int64_t>(value)) {}  // NOLINT
-  Value(double value) : kind_(Kind::kFloat), float_(value) {}                    // NOLINT
-  Value(std::string value) : kind_(Kind::kString), text_(std::move(value)) {}    // NOLINT
-  Value(std::string_view value) : Value(std::string(value)) {}                   // NOLINT
-  Value(const char* value) : Value(std::string(value)) {}                        // NOLINT
-  Value(std::vector<Value> items);                                               // NOLINT
+  Value(T value) : Value(Integer{static_cast<std::int64_t>(value)}) {}  // NOLINT
+  Value(double value);                                                  // NOLINT
+  Value(std::string value);                                             // NOLINT
+  Value(std::string_view value);                                        // NOLINT
+  Value(const char* value);                                             // NOLINT
+  Value(std::vector<Value> items);                                      // NOLINT
 
   static Value List();
   static Value Map();
@@ -82,6 +88,11 @@ class Value {
   friend bool operator==(const Value& a, const Value& b);
 
  private:
+  struct Integer {
+    std::int64_t value;
+  };
+  explicit Value(Integer integer);
+
   Kind kind_ = Kind::kNull;
   bool bool_ = false;
   int line_ = 0;
