@@ -190,7 +190,7 @@ func (k *kubelet) startAnother(args ...string) *plugin {
 	p := k.n.startPlugin(args...)
 	// The older instance may send a list meanwhile, so its own word counts first.
 	eventually(k.n.t, patience, "another instance is registered", func() (bool, string) {
-		log, err := os.ReadFile(p.log)
+		log, err := os.ReadFile(p.logFile)
 		return err == nil && strings.Contains(string(log), " registered resource="), string(log)
 	})
 	time.Sleep(settled / 4) // its first list is on the way
