@@ -50,11 +50,11 @@ class FakeNode {
     Folder("/dev");
   }
 
-  // card<n> and renderD<128 + n> of a GPU, with their links by PCI address.
+  // card<n> and renderD<127 + n> of a GPU, with their links by PCI address.
   void Drm(std::string_view bus_id, unsigned card) {
-    const std::string names[] = {fmt::format("card{}", card), fmt::format("renderD{}", 128 + card)};
+    const std::string names[] = {fmt::format("card{}", card), fmt::format("renderD{}", 127 + card)};
     const std::string_view kinds[] = {"card", "render"};
-    const unsigned minors[] = {card, 128 + card};
+    const unsigned minors[] = {card, 127 + card};
     const unsigned groups[] = {44, 109};
     for (int i = 0; i < 2; ++i) {
       Folder(fmt::format("/sys/bus/pci/devices/{}/drm/{}", bus_id, names[i]));

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 [ -f build/tidy/compile_commands.json ] || cmake --preset tidy >/dev/null
 # Generated headers are included by the rooms that speak gRPC.
-cmake --build --preset tidy --target ndp_proto_generate >/dev/null
+cmake --build --preset tidy --target ndp_proto_generate ndp_version >/dev/null
 
 if [ -n "${1:-}" ]; then
   files=$(git diff --name-only --diff-filter=d "$1" -- 'src/*.cc' 'sim/*.cc')

@@ -82,10 +82,10 @@ void AddStaying(const OfferInputs& in, Offer& offer) {
   std::set<std::string_view> offered;
   for (const plugin::ListedDevice& device : offer.resource.devices) offered.insert(device.id);
   const auto at = in.shown.find(offer.resource.name);
-  static const plugin::UnhealthyAtKubelet kNever;
+  static const plugin::UnhealthyAtKubelet never;
   const plugin::ResourceView* view = at != in.shown.end() ? at->second.view : nullptr;
   const plugin::UnhealthyAtKubelet& unhealthy =
-      at != in.shown.end() && at->second.unhealthy != nullptr ? *at->second.unhealthy : kNever;
+      at != in.shown.end() && at->second.unhealthy != nullptr ? *at->second.unhealthy : never;
   plugin::Leaving leaving =
       plugin::StayingIds(view, offered, in.held, offer.resource.name, unhealthy, in.now);
   for (plugin::ListedDevice& device : leaving.stay)
