@@ -95,8 +95,12 @@ class FakeKubelet::State final : public v1beta1::Registration::Service {
     if (request->version() != "v1beta1") return {grpc::StatusCode::UNKNOWN, "version"};
     registration->channel = Dial((folder / request->endpoint()).string());
     // As kubelets: up to 10 s for the plugin's socket, with tries in between.
-    if (!registration->channel->WaitForConnected(std::chrono::system_clock::now() + kPatience)) {
-      return {grpc::StatusCode::UNKNOWN, "failed to dial device plugin"};
+    const auto give_up = std::chrono::system_clock::now() + kPatience;
+    while (!registration->channel->WaitForConnected(std::chrono::system_clock::now() +
+                                                    std::chrono::milliseconds(50))) {
+      if (context->IsCancelled() || std::chrono::system_clock::now() > give_up) {
+        return {grpc::StatusCode::UNKNOWN, "failed to dial device plugin"};
+      }
     }
     grpc::ClientContext options_context;
     v1beta1::DevicePluginOptions options;

@@ -110,6 +110,7 @@ Offer OfferOf(const OfferInputs& in, const resource::Resource& resource) {
                          .gpu = device.gpu,
                          .replicas = device.replicas,
                          .mig = device.mig(),
+                         .mps = device.mps,
                          .device_nodes = device.device_nodes});
     const std::string trouble = Trouble(in, resource, device);
     for (int n = 0; n < device.ids(); ++n) {

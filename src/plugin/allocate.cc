@@ -112,7 +112,13 @@ Result<ContainerAnswer> Allocate(const ResourceView& view, std::span<const std::
   AddCdi(view, units, random, answer);
   const bool cdi_only = !options.envvar && !options.volume_mounts;
   for (const auto& [key, value] : view.prepared().envs) answer.envs.emplace_back(key, value);
-  for (const auto& mount : view.prepared().mps_mounts) answer.mounts.push_back(&mount);
+  const bool mps = !options.mps_root.empty() && std::ranges::any_of(units, [&view](std::size_t i) {
+    return view.units()[i].mps;
+  });
+  if (mps) {
+    answer.envs.emplace_back("CUDA_MPS_PIPE_DIRECTORY", view.prepared().mps_pipe);
+    for (const auto& mount : view.prepared().mps_mounts) answer.mounts.push_back(&mount);
+  }
   if (cdi_only) return answer;
 
   if (options.volume_mounts) {

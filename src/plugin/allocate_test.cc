@@ -188,7 +188,9 @@ TEST_F(AllocateTest, CdiAloneSendsNoListAndNoSpecsButTheSwitchesAndMps) {
   options_.mofed = true;
   options_.gdrcopy = true;
   options_.mps_root = "/run/nvidia/mps";
-  const auto answer = Ask(resource_, {"GPU-z"});
+  resource_.units[0].replicas = 2;
+  resource_.units[0].mps = true;
+  const auto answer = Ask(resource_, {"GPU-z::1"});
   ASSERT_THAT(answer, IsOk());
   EXPECT_THAT(answer->envs,
               UnorderedElementsAre(Pair("NVIDIA_GDS", "enabled"), Pair("NVIDIA_MOFED", "enabled"),
@@ -198,6 +200,15 @@ TEST_F(AllocateTest, CdiAloneSendsNoListAndNoSpecsButTheSwitchesAndMps) {
   EXPECT_THAT(answer->mounts,
               ElementsAre("/mps/nvidia.com/gpu/pipe=/run/nvidia/mps/nvidia.com/gpu/pipe",
                           "/dev/shm=/run/nvidia/mps/shm"));
+}
+
+TEST_F(AllocateTest, MpsIsForItsOwnDevicesOnly) {
+  options_.mps_root = "/run/nvidia/mps";
+  resource_.units[0].mps = true;
+  const auto other = Ask(resource_, {"GPU-a"});
+  ASSERT_THAT(other, IsOk());
+  EXPECT_THAT(other->envs, ElementsAre(Pair("NVIDIA_VISIBLE_DEVICES", "GPU-a")));
+  EXPECT_THAT(other->mounts, IsEmpty());
 }
 
 TEST_F(AllocateTest, NoIdsAreAnEmptyAnswer) {

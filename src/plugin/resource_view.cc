@@ -71,13 +71,12 @@ void ResourceView::PrepareCommon() {
   if (options.gdrcopy) common_.envs.emplace_back("NVIDIA_GDRCOPY", "enabled");
   if (options.gds) common_.envs.emplace_back("NVIDIA_GDS", "enabled");
   if (options.mofed) common_.envs.emplace_back("NVIDIA_MOFED", "enabled");
-  if (options.mps_root) {
-    const std::string pipe = fmt::format("/mps/{}/pipe", resource_.name);
-    common_.envs.emplace_back("CUDA_MPS_PIPE_DIRECTORY", pipe);
+  if (!options.mps_root.empty()) {
+    common_.mps_pipe = fmt::format("/mps/{}/pipe", resource_.name);
     common_.mps_mounts = {
-        {.container_path = pipe,
-         .host_path = fmt::format("{}/{}/pipe", *options.mps_root, resource_.name)},
-        {.container_path = "/dev/shm", .host_path = *options.mps_root + "/shm"}};
+        {.container_path = common_.mps_pipe,
+         .host_path = fmt::format("{}/{}/pipe", options.mps_root, resource_.name)},
+        {.container_path = "/dev/shm", .host_path = options.mps_root + "/shm"}};
   }
   if (options.envvar && !options.imex_channels.empty()) {
     common_.envs.emplace_back("NVIDIA_IMEX_CHANNELS",

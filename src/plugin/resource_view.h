@@ -38,7 +38,7 @@ struct AllocateOptions {
   bool mofed = false;
   std::vector<int> imex_channels;
 
-  std::optional<std::string> mps_root;  // on the host; set where the resource is shared by MPS
+  std::string mps_root;  // on the host; for units that are shared by MPS
   bool fail_requests_greater_than_one = false;
 
   std::string cdi_vendor = "k8s.device-plugin.nvidia.com";
@@ -55,6 +55,7 @@ struct Unit {
   int gpu = 0;        // position of the (parent) GPU in the pair scores
   int replicas = 0;   // 0: not shared
   bool mig = false;
+  bool mps = false;                       // its replicas are clients of an MPS daemon
   std::vector<std::string> device_nodes;  // container paths
 
   bool operator==(const Unit&) const = default;
@@ -117,6 +118,7 @@ class ResourceView {
   };
   struct Prepared {
     std::vector<std::pair<std::string, std::string>> envs;  // the same for every container
+    std::string mps_pipe;                                   // these two with an MPS unit only
     std::vector<Mount> mps_mounts;
     std::vector<Mount> imex_mounts;
     std::vector<DeviceSpec> control_specs;

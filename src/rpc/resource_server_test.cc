@@ -10,8 +10,10 @@
 #include <cstring>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include "plugin/socket_name.h"
+#include "rpc/register_call.h"
 #include "testing/fake_kubelet.h"
 #include "testing/result_matchers.h"
 
@@ -337,11 +339,17 @@ TEST_F(ResourceServerTest, StoppingEndsStreamsAndRemovesSocketsWithoutAList) {
 
 TEST_F(ResourceServerTest, StoppingDoesNotWaitForAHangingRegister) {
   KubeletUp();
-  kubelet_->HangWhile([] { return true; });
+  std::promise<void> hangs;
+  kubelet_->HangWhile([&, told = false]() mutable {
+    if (!std::exchange(told, true)) hangs.set_value();
+    return true;
+  });
   plugin_ = std::make_unique<Plugin>(folder_);
   plugin_->Start(Gpus(2));
-  ASSERT_TRUE(kubelet_->WaitForRegistrations(1));
+  ASSERT_EQ(hangs.get_future().wait_for(10s), std::future_status::ready);
+  const auto start = std::chrono::steady_clock::now();
   plugin_->Stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, rpc::RegisterCall::kDeadline / 2);
   EXPECT_THAT(Sockets(), IsEmpty());
 }
 
