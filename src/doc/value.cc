@@ -27,7 +27,19 @@ std::string_view KindName(Kind kind) {
   return "";
 }
 
+Value::Value() = default;
+Value::Value(bool value) : kind_(Kind::kBool), bool_(value) {}
+Value::Value(Integer value) : kind_(Kind::kInt), int_(value.value) {}
+Value::Value(double value) : kind_(Kind::kFloat), float_(value) {}
+Value::Value(std::string value) : kind_(Kind::kString), text_(std::move(value)) {}
+Value::Value(std::string_view value) : Value(std::string(value)) {}
+Value::Value(const char* value) : Value(std::string(value)) {}
 Value::Value(std::vector<Value> items) : kind_(Kind::kList), items_(std::move(items)) {}
+Value::Value(const Value& other) = default;
+Value::Value(Value&& other) noexcept = default;
+Value& Value::operator=(const Value& other) = default;
+Value& Value::operator=(Value&& other) noexcept = default;
+Value::~Value() = default;
 
 Value Value::List() { return std::vector<Value>(); }
 

@@ -26,17 +26,26 @@ class Value {
  public:
   struct Entry;
 
-  Value() = default;  // null
+  Value();  // null
   // Implicit, so that a tree can be written down as it looks.
-  Value(bool value) : kind_(Kind::kBool), bool_(value) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor)
+  Value(bool value);
   template <std::integral T>
     requires(!std::same_as<T, bool>)
-  Value(T value) : kind_(Kind::kInt), int_(static_cast<std::int64_t>(value)) {}  // NOLINT
-  Value(double value) : kind_(Kind::kFloat), float_(value) {}                    // NOLINT
-  Value(std::string value) : kind_(Kind::kString), text_(std::move(value)) {}    // NOLINT
-  Value(std::string_view value) : Value(std::string(value)) {}                   // NOLINT
-  Value(const char* value) : Value(std::string(value)) {}                        // NOLINT
-  Value(std::vector<Value> items);                                               // NOLINT
+  Value(T value) : Value(Integer{static_cast<std::int64_t>(value)}) {}
+  Value(double value);
+  Value(std::string value);
+  Value(std::string_view value);
+  Value(const char* value);
+  Value(std::vector<Value> items);
+  // NOLINTEND(google-explicit-constructor)
+
+  // In value.cc, where Entry is complete.
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
 
   static Value List();
   static Value Map();
@@ -82,6 +91,11 @@ class Value {
   friend bool operator==(const Value& a, const Value& b);
 
  private:
+  struct Integer {
+    std::int64_t value;
+  };
+  explicit Value(Integer value);
+
   Kind kind_ = Kind::kNull;
   bool bool_ = false;
   int line_ = 0;
