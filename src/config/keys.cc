@@ -38,7 +38,7 @@ void Insert(Known& root, std::string_view path) {
 }
 
 const Known& KnownKeys() {
-  static const Known* const kRoot = [] {
+  static const Known* const known = [] {
     auto* root = new Known;  // lives as long as the program
     for (const Option& option : AllOptions()) {
       if (!option.key.empty()) Insert(*root, option.key);
@@ -46,7 +46,7 @@ const Known& KnownKeys() {
     for (std::string_view key : StructuredKeys()) Insert(*root, key);
     return root;
   }();
-  return *kRoot;
+  return *known;
 }
 
 // The first known key path that ends in `name`: for keys put under the wrong parent.

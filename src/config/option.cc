@@ -45,7 +45,7 @@ std::vector<std::string_view> Option::EnvOf(Program program) const {
 }
 
 std::span<const Option> AllOptions() {
-  static const std::vector<Option> kTable = [] {
+  static const std::vector<Option> options = [] {
     std::vector<Option> table;
     AddNodeOptions(table);
     AddPluginOptions(table);
@@ -53,7 +53,7 @@ std::span<const Option> AllOptions() {
     AddClusterOptions(table);
     return table;
   }();
-  return kTable;
+  return options;
 }
 
 std::vector<const Option*> OptionsOf(Program program) {

@@ -50,9 +50,8 @@ std::optional<double> ParseFloat(std::string_view text) {
     return std::nullopt;
   }
   double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || at != end) return std::nullopt;
+  const auto [at, error] = std::from_chars(text.begin(), text.end(), value);
+  if (error != std::errc() || at != text.end()) return std::nullopt;
   return value;
 }
 

@@ -75,7 +75,8 @@ class Reader {
       }
       // yaml-cpp puts the nothing behind `key:` where the next token is.
       if (value.is_null()) value.set_line(line);
-      map.entries().push_back({pair.first.IsNull() ? "" : pair.first.Scalar(), line, value});
+      map.entries().push_back(
+          {pair.first.IsNull() ? "" : pair.first.Scalar(), line, std::move(value)});
     }
     for (const Value& source : merged) {
       const auto single = std::vector<Value>{source};
