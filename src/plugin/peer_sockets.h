@@ -6,27 +6,37 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/clock.h"
 
 namespace ndp::plugin {
 
 class PeerSockets {
  public:
-  void Appeared(std::string_view name) { accepting_.insert_or_assign(std::string(name), true); }
-  bool Knows(std::string_view name) const { return accepting_.contains(name); }
-  // Whether a living peer has ended by this.
-  bool Vanished(std::string_view name);
-  // The result of a connect. Whether a living peer has ended by this.
-  bool Probed(std::string_view name, bool accepts);
+  // `made`: when the file was.
+  void Appeared(std::string_view name, WallTime made) {
+    peers_.insert_or_assign(std::string(name), Peer{.accepting = true, .made = made});
+  }
+  bool Knows(std::string_view name) const { return peers_.contains(name); }
+  // When the file was made of a living peer that has ended by this.
+  std::optional<WallTime> Vanished(std::string_view name);
+  // The same for the result of a connect.
+  std::optional<WallTime> Probed(std::string_view name, bool accepts);
 
   // Those whose life is worth a probe: a dead one stays dead until its file appears anew.
   std::vector<std::string> Living() const;
   bool any_living() const;
 
  private:
-  std::map<std::string, bool, std::less<>> accepting_;
+  struct Peer {
+    bool accepting = true;
+    WallTime made;
+  };
+  std::map<std::string, Peer, std::less<>> peers_;
 };
 
 }  // namespace ndp::plugin

@@ -8,29 +8,31 @@ namespace {
 
 using ::testing::ElementsAre;
 
+constexpr WallTime kMade{std::chrono::hours(1)};
+
 TEST(PeerSocketsTest, AFileThatGoesIsAnEndedPeer) {
   PeerSockets peers;
-  peers.Appeared("nvidia-gpu.sock");
-  EXPECT_TRUE(peers.Vanished("nvidia-gpu.sock"));
+  peers.Appeared("nvidia-gpu.sock", kMade);
+  EXPECT_EQ(peers.Vanished("nvidia-gpu.sock"), kMade);
   EXPECT_FALSE(peers.Vanished("nvidia-gpu.sock")) << "counted once";
 }
 
 TEST(PeerSocketsTest, APeerThatStopsAcceptingHasEndedOnce) {
   PeerSockets peers;
-  peers.Appeared("nvidia-gpu.sock");
+  peers.Appeared("nvidia-gpu.sock", kMade);
   EXPECT_FALSE(peers.Probed("nvidia-gpu.sock", true));
-  EXPECT_TRUE(peers.Probed("nvidia-gpu.sock", false));
+  EXPECT_EQ(peers.Probed("nvidia-gpu.sock", false), kMade);
   EXPECT_FALSE(peers.Probed("nvidia-gpu.sock", false));
   EXPECT_FALSE(peers.Vanished("nvidia-gpu.sock")) << "its dead file is no second end";
 }
 
 TEST(PeerSocketsTest, ADeadFileIsNotProbedUntilItIsMadeAnew) {
   PeerSockets peers;
-  peers.Appeared("a");
-  peers.Appeared("b");
+  peers.Appeared("a", kMade);
+  peers.Appeared("b", kMade);
   peers.Probed("a", false);
   EXPECT_THAT(peers.Living(), ElementsAre("b"));
-  peers.Appeared("a");
+  peers.Appeared("a", kMade);
   EXPECT_THAT(peers.Living(), ElementsAre("a", "b"));
 }
 

@@ -40,6 +40,7 @@ void Registration::Attempt() {
   endpoint.used = true;
   endpoint.registering = true;
   phase_ = Phase::kRegistering;
+  sent_at_ = clock_.Wall();
   host_.Register(current_);
 }
 
@@ -193,8 +194,12 @@ void Registration::CheckSockets() {
       repair_at_ ? std::min<Duration>(repair_delay_ * 2, kLongestDelay) : kFirstConnectDelay;
 }
 
-void Registration::OnPeerEnded() {
-  if (phase_ == Phase::kRegistering || phase_ == Phase::kRegistered) host_.Resend();
+void Registration::OnPeerEnded(WallTime made) {
+  if (phase_ != Phase::kRegistering && phase_ != Phase::kRegistered) return;
+  if (phase_ == Phase::kRegistering || made + kSameTime < sent_at_) return host_.Resend();
+  log::Info("registering anew: a newer instance has ended", {{"resource", options_.resource}});
+  DropCurrent();
+  Attempt();
 }
 
 std::optional<MonoTime> Registration::next() const {

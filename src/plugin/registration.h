@@ -59,6 +59,8 @@ class Registration {
   static constexpr Duration kLongestDelay = std::chrono::seconds(5);
   // A list sent at first may have been overruled by a peer that was ending: once more after this.
   static constexpr Duration kResendAfter = std::chrono::seconds(60);
+  // A socket is made a little before its Register is sent; who came first is not known closer.
+  static constexpr Duration kSameTime = std::chrono::milliseconds(500);
   // The kubelet opens its stream right after Register; without one we are not registered.
   static constexpr Duration kStreamWithin = std::chrono::seconds(30);
 
@@ -73,8 +75,10 @@ class Registration {
   // `stream` is unique in the process.
   void OnStreamOpened(const std::string& endpoint, std::uint64_t stream);
   void OnStreamEnded(const std::string& endpoint, std::uint64_t stream);
-  // Another instance that served this resource has ended.
-  void OnPeerEnded();
+  // Another instance that served this resource has ended; its socket was made then. Where it may
+  // have registered after us we register anew: a kubelet up to 1.36 asks the newest registration
+  // only, and when that has ended it asks nobody, while our list still counts.
+  void OnPeerEnded(WallTime made);
   // Whether all our files are in place; puts back what is not.
   void CheckSockets();
   // When OnTime is to be called next; it may be called at any time.
@@ -143,6 +147,7 @@ class Registration {
   std::optional<MonoTime> stream_by_;
 
   std::optional<MonoTime> registered_at_;
+  WallTime sent_at_{};  // when the last Register was sent
   std::optional<WallTime> since_;
   std::string last_error_;
   std::string logged_error_;

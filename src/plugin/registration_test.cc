@@ -292,13 +292,21 @@ TEST_F(RegistrationTest, OtherClientsStreamsNeitherKeepNorEndTheRegistration) {
 
 TEST_F(RegistrationTest, TheListIsSentAgainAfterAMinuteAndWhenAPeerEnds) {
   Up();
-  machine_.OnPeerEnded();
+  machine_.OnPeerEnded(clock_.Wall() - 1h);
   EXPECT_EQ(host_.resends, 1);
   Advance(Registration::kResendAfter);
   EXPECT_EQ(host_.resends, 2);
   Advance(1h);
   EXPECT_EQ(host_.resends, 2) << "an idle registration asks for no wake-up";
   EXPECT_FALSE(machine_.next());
+}
+
+TEST_F(RegistrationTest, ANewerInstanceThatEndsLeavesTheKubeletAskingNobodySoItRegistersAnew) {
+  Up();
+  const auto before = host_.registers.size();
+  machine_.OnPeerEnded(clock_.Wall() + 1s);
+  EXPECT_EQ(host_.registers.size(), before + 1);
+  EXPECT_EQ(host_.resends, 0);
 }
 
 TEST_F(RegistrationTest, WithoutAKubeletItServesUnderAFixedName) {

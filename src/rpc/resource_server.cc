@@ -138,9 +138,9 @@ void ResourceServer::OnFolderEvent(os::DirWatch::Change change, std::string_view
     if (!appeared) registration_.OnSocketVanished(file);
   } else if (plugin::ServesResource(file, resource())) {
     if (appeared) {
-      peers_.Appeared(file);
-    } else if (peers_.Vanished(file)) {
-      registration_.OnPeerEnded();
+      NotePeer(file);
+    } else if (const auto made = peers_.Vanished(file)) {
+      registration_.OnPeerEnded(*made);
     }
   } else {
     return;
@@ -162,24 +162,30 @@ void ResourceServer::LookAtKubeletSocket() {
   if (identity.ok()) registration_.OnKubeletSocket(*identity);
 }
 
+void ResourceServer::NotePeer(const std::string& name) {
+  const auto identity = os::Identify(options_.socket_dir / name);
+  if (identity.ok()) peers_.Appeared(name, WallTime(Duration(identity->modified_ns)));
+}
+
 void ResourceServer::LookForPeers() {
   for (const std::string& name : FileNames(options_.socket_dir)) {
     if (plugin::ServesResource(name, resource()) && !registration_.owns(name) &&
         !peers_.Knows(name)) {
-      peers_.Appeared(name);
+      NotePeer(name);
     }
   }
 }
 
 void ResourceServer::ProbePeers() {
-  bool ended = false;
+  std::optional<WallTime> newest;  // of those that have ended
   for (const std::string& name : peers_.Living()) {
     const auto connection = os::ConnectUnix(options_.socket_dir / name);
     // A full queue is a living peer.
     const bool accepts = connection.ok() || connection.error().code() == Code::kDeadlineExceeded;
-    ended = peers_.Probed(name, accepts) || ended;
+    const auto made = peers_.Probed(name, accepts);
+    if (made && (!newest || *made > *newest)) newest = made;
   }
-  if (ended) registration_.OnPeerEnded();
+  if (newest) registration_.OnPeerEnded(*newest);
 }
 
 void ResourceServer::Ping(std::function<void()> pong) {

@@ -91,6 +91,7 @@ class ResourceServer final : private plugin::Registration::Host {
 
   void OnServerEvent(const ServerEvent& event);
   void LookAtKubeletSocket();
+  void NotePeer(const std::string& name);
   void LookForPeers();
   void ProbePeers();
   // After each input to the machine.
