@@ -133,7 +133,7 @@ func TestInstancesAndKubeletInAnyOrder(t *testing.T) {
 		k.restart()
 		b.stop()
 		k.staysUsable("second-gone")
-		c.signal(9)
+		c.kill()
 		n.startPlugin()
 		k.restart()
 		k.staysUsable("third-gone")

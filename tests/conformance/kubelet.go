@@ -175,13 +175,13 @@ func (k *kubelet) staysAt(span time.Duration, resource string, capacity, allocat
 	})
 }
 
-// listsProcessed counts the lists of devices that any kubelet of this test has taken in.
-func (n *node) listsProcessed() int {
+// streamsEnded counts the plugins that any kubelet of this test has seen go.
+func (n *node) streamsEnded() int {
 	n.t.Helper()
 	klog.Flush()
 	log, err := os.ReadFile(n.klog)
 	must(n.t, err)
-	return strings.Count(string(log), "Processed device updates for resource")
+	return strings.Count(string(log), "ListAndWatch ended unexpectedly")
 }
 
 // startAnother starts a further plugin and waits until the kubelet has its list.

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -59,8 +60,13 @@ func TestPluginKilledAndStartedAtOnce(t *testing.T) {
 		p := n.startPlugin()
 		k.waitFor(gpuResource, 8, 8)
 		for i := range 5 {
-			p.signal(9)
+			before := n.streamsEnded()
+			p.signal(syscall.SIGKILL)
 			p = n.startPlugin()
+			// Until the kubelet has noticed, the old list and the old address are in force.
+			eventually(t, patience, "the kubelet notices the end", func() (bool, string) {
+				return n.streamsEnded() > before, "no stream has ended"
+			})
 			k.staysUsable(fmt.Sprintf("after-kill-%d", i))
 		}
 		p.stop()
