@@ -59,7 +59,8 @@ class QueryWorkerTest : public testing::Test {
     };
   }
 
-  SystemClock clock_;
+  // A runner that was let go may read it after the test.
+  static inline SystemClock clock_;
   std::unique_ptr<os::EventLoop> loop_;
   os::EventLoop::Handle guard_;
   std::vector<std::string> log_;
