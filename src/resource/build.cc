@@ -69,9 +69,10 @@ Result<ResourceSet> Build(const config::Settings& settings, const inventory::Inv
   OfferedDevices offered =
       OfferDevices(settings, inventory, selection, set.layouts, context.previous_scan);
   // A GPU that cannot be read may be the very one that an entry names.
-  const bool strict = context.loading && inventory.broken.empty();
+  const SharingChecks checks = {.refuse_contradictions = context.loading,
+                                .refuse_unknown = context.loading && inventory.broken.empty()};
   NDP_TRY(SharedOut shared,
-          ShareDevices(settings.sharing, inventory, std::move(offered.by_resource), strict));
+          ShareDevices(settings.sharing, inventory, std::move(offered.by_resource), checks));
 
   set.not_offered = std::move(selection.excluded);
   std::ranges::move(offered.not_offered, std::back_inserter(set.not_offered));

@@ -46,18 +46,21 @@ std::string DescribeDevices(const std::vector<Device>& devices) {
   return text.empty() ? "none" : text;
 }
 
-Error Refused(const config::Where& where, std::string_view what) {
-  return {Code::kInvalidArgument, fmt::format("{}: {}", where.Text(), what)};
+// An error, or a warning and no more.
+Status Complain(bool refuse, std::string message, std::vector<std::string>& warnings) {
+  if (refuse) return Error(Code::kInvalidArgument, std::move(message));
+  warnings.push_back(std::move(message));
+  return {};
 }
 
 // Deals the devices of one resource out to the entries that share it.
 class Dealer {
  public:
-  Dealer(const std::vector<Device>& devices, const inventory::Inventory& inventory, bool strict,
-         std::vector<std::string>& warnings)
+  Dealer(const std::vector<Device>& devices, const inventory::Inventory& inventory,
+         const SharingChecks& checks, std::vector<std::string>& warnings)
       : devices_(devices),
         inventory_(inventory),
-        strict_(strict),
+        checks_(checks),
         warnings_(warnings),
         owner_(devices.size(), nullptr) {}
 
@@ -94,12 +97,6 @@ class Dealer {
     claim.devices.push_back(device);
   }
 
-  Status WarnOrRefuse(const config::Where& where, std::string_view what) {
-    if (strict_) return Refused(where, what);
-    warnings_.push_back(fmt::format("{}: {}", where.Text(), what));
-    return {};
-  }
-
   Status DealList(const config::DeviceList& list, Claim& claim) {
     for (const config::DeviceSelector& selector : list.devices) {
       bool any = false;
@@ -110,26 +107,31 @@ class Dealer {
             });
         if (!named) continue;
         any = true;
-        if (owner_[i] == claim.entry) {
-          return Refused(selector.where,
-                         fmt::format("{} names device {} ({}) a second time", selector.Text(),
-                                     devices_[i].index, devices_[i].uuid));
+        if (owner_[i] == nullptr) {
+          Give(i, claim);
+          continue;
         }
-        if (owner_[i] != nullptr) {
-          return Error(Code::kInvalidArgument,
-                       fmt::format("{} and {} both name device {} ({}): a device may be in one "
-                                   "entry only",
-                                   owner_[i]->where.Text(), claim.entry->where.Text(),
-                                   devices_[i].index, devices_[i].uuid));
-        }
-        Give(i, claim);
+        NDP_TRY(Complain(checks_.refuse_contradictions, NamedTwice(selector, i, claim), warnings_));
       }
       if (any) continue;
-      NDP_TRY(WarnOrRefuse(selector.where,
-                           fmt::format("{} is no device of {}: there are {}", selector.Text(),
-                                       claim.entry->name, DescribeDevices(devices_))));
+      NDP_TRY(Complain(checks_.refuse_unknown,
+                       fmt::format("{}: {} is no device of {}: there are {}", selector.where.Text(),
+                                   selector.Text(), claim.entry->name, DescribeDevices(devices_)),
+                       warnings_));
     }
     return {};
+  }
+
+  std::string NamedTwice(const config::DeviceSelector& selector, std::size_t device,
+                         const Claim& claim) const {
+    const Device& named = devices_[device];
+    if (owner_[device] == claim.entry) {
+      return fmt::format("{}: {} names device {} ({}) a second time", selector.where.Text(),
+                         selector.Text(), named.index, named.uuid);
+    }
+    return fmt::format("{} and {} both name device {} ({}): a device may be in one entry only",
+                       owner_[device]->where.Text(), claim.entry->where.Text(), named.index,
+                       named.uuid);
   }
 
   Status DealCount(int count, Claim& claim) {
@@ -138,14 +140,16 @@ class Dealer {
       if (owner_[i] == nullptr) Give(i, claim);
     }
     if (static_cast<int>(claim.devices.size()) == count) return {};
-    return WarnOrRefuse(claim.entry->devices_where,
-                        fmt::format("{} devices of {}: want at most {}, what other entries leave",
-                                    count, claim.entry->name, claim.devices.size()));
+    return Complain(checks_.refuse_unknown,
+                    fmt::format("{}: {} devices of {}: want at most {}, what other entries leave",
+                                claim.entry->devices_where.Text(), count, claim.entry->name,
+                                claim.devices.size()),
+                    warnings_);
   }
 
   const std::vector<Device>& devices_;
   const inventory::Inventory& inventory_;
-  bool strict_;
+  const SharingChecks& checks_;
   std::vector<std::string>& warnings_;
   std::vector<const config::SharedResource*> owner_;
 };
@@ -175,18 +179,18 @@ void OfferShared(SharedOut& out, const config::Sharing& sharing,
 
 // Who has a device of an MPS resource gets the way to its daemon: one that the daemon does not
 // serve must not be among them.
-Status CheckMps(SharedOut& out, bool strict) {
+Status CheckMps(SharedOut& out, bool refuse) {
   for (auto& [name, resource] : out.resources) {
     if (resource.sharing != config::SharingStrategy::kMps) continue;
     const config::SharedResource& entry = *out.entries.at(name);
     for (Device& device : resource.devices) {
       if (device.mps) continue;
       const std::string what = fmt::format(
-          "{} would hold devices with MPS and without ({}): want devices: all, or a "
-          "rename",
-          name, device.index);
-      if (strict) return Refused(entry.where, what);
-      if (device.trouble.empty()) device.trouble = fmt::format("{}: {}", entry.where.Text(), what);
+          "{}: {} would hold devices with MPS and without ({}): want devices: all, or "
+          "a rename",
+          entry.where.Text(), name, device.index);
+      if (refuse) return Error(Code::kInvalidArgument, what);
+      if (device.trouble.empty()) device.trouble = what;
     }
   }
   return {};
@@ -211,7 +215,7 @@ Status CheckReplicas(const SharedOut& out, const config::Sharing& sharing) {
 Result<SharedOut> ShareDevices(const config::Sharing& sharing,
                                const inventory::Inventory& inventory,
                                std::map<std::string, std::vector<Device>> by_resource,
-                               bool strict) {
+                               const SharingChecks& checks) {
   SharedOut out;
   std::map<std::string, std::vector<const config::SharedResource*>> entries;
   for (const config::SharedResource& entry : sharing.resources) {
@@ -225,7 +229,7 @@ Result<SharedOut> ShareDevices(const config::Sharing& sharing,
     }
   }
   for (auto& [name, devices] : by_resource) {
-    Dealer dealer(devices, inventory, strict, out.warnings);
+    Dealer dealer(devices, inventory, checks, out.warnings);
     NDP_TRY(const std::vector<Claim> claims, dealer.Deal(entries[name]));
     std::vector<const config::SharedResource*> owner(devices.size(), nullptr);
     for (const Claim& claim : claims) {
@@ -240,7 +244,7 @@ Result<SharedOut> ShareDevices(const config::Sharing& sharing,
     }
   }
   NDP_TRY(CheckReplicas(out, sharing));
-  NDP_TRY(CheckMps(out, strict));
+  NDP_TRY(CheckMps(out, checks.refuse_contradictions));
   return out;
 }
 

@@ -19,11 +19,17 @@ struct SharedOut {
   std::vector<std::string> warnings;
 };
 
+// What is an error; the rest is a warning, and what makes sense is shared.
+struct SharingChecks {
+  bool refuse_contradictions = false;  // a device that is named twice, MPS beside no MPS
+  bool refuse_unknown = false;         // devices that are not there, counts that are too high
+};
+
 // Each device goes to at most one entry: lists first, then counts take the lowest indices that are
-// left, then `all` the rest. With `strict` an entry that names what is not there is refused, else
-// it is a warning; two entries that name one device are refused always.
+// left, then `all` the rest.
 Result<SharedOut> ShareDevices(const config::Sharing& sharing,
                                const inventory::Inventory& inventory,
-                               std::map<std::string, std::vector<Device>> by_resource, bool strict);
+                               std::map<std::string, std::vector<Device>> by_resource,
+                               const SharingChecks& checks);
 
 }  // namespace ndp::resource

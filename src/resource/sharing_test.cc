@@ -90,6 +90,17 @@ TEST(SharingTest, OneDeviceUnderTwoNamesInTwoEntriesIsRefusedWithBothNamed) {
                                 HasSubstr("resources[1] (line 11) both name device 1 (GPU-1)"))));
 }
 
+TEST(SharingTest, DeviceThatComesToBeNamedTwiceWhileRunningStaysWithTheFirst) {
+  const auto settings =
+      Sharing({TestEntry(0, kGpu, 2, TestList({config::GpuIndex{1}}), "nvidia.com/a"),
+               TestEntry(1, kGpu, 2, TestList({config::DeviceUuid{"GPU-1"}}), "nvidia.com/b")});
+  const auto set = Build(settings, TestGpus(2), {});
+  ASSERT_THAT(set, IsOk());
+  EXPECT_THAT(Shape(*set), ElementsAre(Pair("nvidia.com/a", ElementsAre(Pair("1", 2))),
+                                       Pair(kGpu, ElementsAre(Pair("0", 0)))));
+  EXPECT_THAT(set->warnings, ElementsAre(HasSubstr("both name device 1")));
+}
+
 TEST(SharingTest, DeviceTwiceInOneListIsRefused) {
   const auto settings = Sharing(
       {TestEntry(0, kGpu, 2, TestList({config::GpuIndex{1}, config::PciBusId{"0000:01:00.0"}}))});
