@@ -1,5 +1,7 @@
 #include "nvml/library.h"
 
+#include <unistd.h>
+
 #include <fstream>
 
 #include "nvml/dl_driver.h"
@@ -13,7 +15,10 @@ namespace fs = std::filesystem;
 
 class LibraryTest : public testing::Test {
  protected:
-  LibraryTest() : root_(fs::path(testing::TempDir()) / "ndp-library-test") {
+  LibraryTest()
+      : root_(fs::path(testing::TempDir()) /
+              (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + "-" +
+               std::to_string(::getpid()))) {
     fs::remove_all(root_);
     fs::create_directories(root_ / "usr/lib64");
   }
