@@ -191,7 +191,7 @@ TEST_F(MonitorTest, ALostGpuHarmsNoOtherAndNothingSpins) {
   EXPECT_TRUE(UntilUnhealthy("GPU-b")) << "and still hears of the others";
   const int waits = machine_.calls("Wait");
   Pass(100ms);
-  EXPECT_LE(machine_.calls("Wait") - waits, 20) << "slices of 10 ms";
+  EXPECT_LE(machine_.calls("Wait") - waits, 200) << "slices of 10 ms; spinning is thousands";
   machine_.Edit(kA, [](auto& gpu) { gpu.status = nvml::kSuccess; });
   EXPECT_TRUE(Until([&] { return machine_.registered(kA); })) << "watched again";
   Pass(100ms);
