@@ -10,7 +10,7 @@
 namespace ndp::sim_nvml {
 namespace {
 
-constexpr std::uint64_t kMib = 1024 * 1024;
+constexpr std::uint64_t kMib = std::uint64_t{1024} * 1024;
 
 struct Bytes {
   std::uint64_t total = 0;

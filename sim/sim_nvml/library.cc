@@ -9,7 +9,7 @@
 
 // libstdc++'s, for leak checkers; no header declares it.
 namespace __gnu_cxx {
-void __freeres();
+void __freeres();  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
 }
 
 namespace ndp::sim_nvml {

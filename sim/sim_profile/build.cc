@@ -13,7 +13,7 @@ using sim_state::Gpu;
 using sim_state::Link;
 using sim_state::SetText;
 
-constexpr std::uint64_t kMib = 1024 * 1024;
+constexpr std::uint64_t kMib = std::uint64_t{1024} * 1024;
 constexpr std::uint32_t kNvSwitchPciId = 0x22A310DE;
 constexpr std::uint32_t kFabricCompleted = 3;
 

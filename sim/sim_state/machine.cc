@@ -131,11 +131,12 @@ Result<std::shared_ptr<Machine>> Machine::Open(const std::filesystem::path& path
   const int sharing = writable ? MAP_SHARED : MAP_PRIVATE;
   void* base = mmap(nullptr, kStateSize, PROT_READ | PROT_WRITE, sharing, fd.get(), 0);
   if (base == MAP_FAILED) return ErrnoError(errno, "map " + path.string());
-  if (!writable) {
-    // The control pages are only read, so that they go on following the file.
-    mmap(base, kClientsOffset, PROT_READ, MAP_SHARED | MAP_FIXED, fd.get(), 0);
-  }
   std::shared_ptr<Machine> machine(new Machine(path, base, writable));
+  // The control pages are only read, so that they go on following the file.
+  if (!writable &&
+      mmap(base, kClientsOffset, PROT_READ, MAP_SHARED | MAP_FIXED, fd.get(), 0) == MAP_FAILED) {
+    return ErrnoError(errno, "map " + path.string());
+  }
   if (machine->control_->magic != kMagic || machine->control_->layout_version != kLayoutVersion) {
     return Error(Code::kInvalidArgument,
                  path.string() + ": not a state file of this version of ndp-sim");
