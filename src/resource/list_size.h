@@ -10,7 +10,7 @@
 
 namespace ndp::resource {
 
-inline constexpr std::uint64_t kMaxListBytes = 4 * 1024 * 1024;
+inline constexpr std::uint64_t kMaxListBytes = 4ULL * 1024 * 1024;
 
 // One Device of the response, its tag and length included.
 std::uint64_t ListEntryBytes(std::size_t id_length, bool healthy, std::optional<int> numa_node);

@@ -141,7 +141,7 @@ TEST(PreferTest, PropertiesHoldUpToSixtyFourGpus) {
   const auto up_to = [&random](int most) {
     return std::uniform_int_distribution<int>(0, most)(random);
   };
-  for (int round = 0; round < 120; ++round) {
+  for (int round = 0; round < 64; ++round) {
     const int gpus = 1 + (round * 11) % 64;
     const int replicas = round % 3 == 2 ? 1 + up_to(5) : 0;
     const DevicePool pool = Pool(gpus, replicas);
