@@ -11,7 +11,8 @@
 namespace ndp {
 namespace {
 
-constexpr std::chrono::seconds kPatience(10);
+constexpr std::chrono::seconds kPatience(30);
+constexpr std::chrono::seconds kDialTime(10);  // a kubelet's own
 
 FakeKubelet::List ToList(const v1beta1::ListAndWatchResponse& message) {
   FakeKubelet::List list;
@@ -95,7 +96,7 @@ class FakeKubelet::State final : public v1beta1::Registration::Service {
     if (request->version() != "v1beta1") return {grpc::StatusCode::UNKNOWN, "version"};
     registration->channel = Dial((folder / request->endpoint()).string());
     // As kubelets: up to 10 s for the plugin's socket, with tries in between.
-    const auto give_up = std::chrono::system_clock::now() + kPatience;
+    const auto give_up = std::chrono::system_clock::now() + kDialTime;
     while (!registration->channel->WaitForConnected(std::chrono::system_clock::now() +
                                                     std::chrono::milliseconds(50))) {
       if (context->IsCancelled() || std::chrono::system_clock::now() > give_up) {

@@ -1,7 +1,7 @@
 // A kubelet's device manager for tests, over real sockets in a folder of the test's: serves
 // Registration, dials back within Register as kubelets do, and reads the lists.
 //
-// Any thread. What waits gives up after ten seconds and then fails the test by its result.
+// Any thread. What waits gives up after thirty seconds and then fails the test by its result.
 #pragma once
 
 #include <filesystem>

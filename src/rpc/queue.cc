@@ -10,7 +10,9 @@ namespace ndp::rpc {
 class Queue::Wake final : public Tag {
  public:
   explicit Wake(Queue& queue) : queue_(queue) {
-    alarm_.Set(queue.get(), gpr_now(GPR_CLOCK_MONOTONIC), this);
+    // A time that is past for sure: "now" is rounded up to the next millisecond and then waits for
+    // gRPC's timer thread (measured: 890 µs instead of 50).
+    alarm_.Set(queue.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), this);
   }
   void Proceed(bool /*ok*/) override {
     Queue& queue = queue_;

@@ -102,7 +102,7 @@ class Plugin {
   // Waits for something that the server's state tells; looks again after each round of the loop.
   template <typename Predicate>
   bool Wait(Predicate predicate) {
-    const auto end = std::chrono::steady_clock::now() + 10s;
+    const auto end = std::chrono::steady_clock::now() + 30s;
     while (std::chrono::steady_clock::now() < end) {
       if (Do([&] { return predicate(*server); })) return true;
       std::this_thread::yield();
@@ -308,7 +308,7 @@ TEST_F(ResourceServerTest, RetiringSendsAnEmptyListAndThenEnds) {
   BothUp();
   std::promise<void> done;
   plugin_->Do([&] { plugin_->server->Retire([&] { done.set_value(); }); });
-  EXPECT_EQ(done.get_future().wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(done.get_future().wait_for(30s), std::future_status::ready);
   EXPECT_TRUE(kubelet_->WaitForList([](const auto& list) { return list.empty(); }));
   EXPECT_TRUE(kubelet_->WaitForStreamEnd());
   EXPECT_THAT(Sockets(), IsEmpty());
@@ -325,7 +325,7 @@ TEST_F(ResourceServerTest, RetiringWithoutAKubeletEndsAtOnce) {
       done.set_value();
     });
   });
-  EXPECT_EQ(done.get_future().wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(done.get_future().wait_for(30s), std::future_status::ready);
 }
 
 // On SIGTERM no list: on 1.37 it would overrule a successor's.
@@ -346,7 +346,7 @@ TEST_F(ResourceServerTest, StoppingDoesNotWaitForAHangingRegister) {
   });
   plugin_ = std::make_unique<Plugin>(folder_);
   plugin_->Start(Gpus(2));
-  ASSERT_EQ(hangs.get_future().wait_for(10s), std::future_status::ready);
+  ASSERT_EQ(hangs.get_future().wait_for(30s), std::future_status::ready);
   const auto start = std::chrono::steady_clock::now();
   plugin_->Stop();
   EXPECT_LT(std::chrono::steady_clock::now() - start, rpc::RegisterCall::kDeadline / 2);
@@ -379,7 +379,7 @@ TEST_F(ResourceServerTest, APingIsAnsweredByTheServersThread) {
   BothUp();
   std::promise<void> pong;
   plugin_->Do([&] { plugin_->server->Ping([&] { pong.set_value(); }); });
-  EXPECT_EQ(pong.get_future().wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(pong.get_future().wait_for(30s), std::future_status::ready);
 }
 
 TEST_F(ResourceServerTest, OnlyDeadSocketsOfOurOwnNamingAreRemoved) {
