@@ -28,6 +28,16 @@ std::optional<std::string> ReadLinkAt(const std::string& file) {
 
 }  // namespace
 
+DriverRoot::DriverRoot(const os::HostFs& fs) : fs_(fs), prefix_(fs.root().string()) {
+  while (prefix_.ends_with('/')) prefix_.pop_back();
+}
+
+std::string DriverRoot::FileOf(std::string_view clean) const {
+  std::string file = prefix_;
+  file += clean;
+  return file;
+}
+
 // One component after another, each joined to a prefix that holds no link, so that the kernel never
 // follows one for us.
 std::optional<std::string> DriverRoot::Walk(std::string_view path, int& links_left) const {
@@ -46,9 +56,9 @@ std::optional<std::string> DriverRoot::Walk(std::string_view path, int& links_le
       real = ParentPath(real);
       continue;
     }
-    std::string next = JoinPath(real, part);
+    std::string next = real == "/" ? "/" + part : real + "/" + part;
     struct stat info{};
-    std::string file = fs_.Path(next).string();
+    std::string file = FileOf(next);
     if (lstat(file.c_str(), &info) != 0) return std::nullopt;
     if (!S_ISLNK(info.st_mode)) {
       real = std::move(next);
@@ -62,16 +72,16 @@ std::optional<std::string> DriverRoot::Walk(std::string_view path, int& links_le
   return real;
 }
 
-std::optional<std::string> DriverRoot::ResolveFolder(const std::string& folder) const {
+std::optional<std::string> DriverRoot::ResolveFolder(std::string_view folder) const {
   if (auto known = folders_.find(folder); known != folders_.end()) return known->second;
   int links_left = kMaxLinks;
-  return folders_[folder] = Walk(folder, links_left);
+  return folders_.emplace(folder, Walk(folder, links_left)).first->second;
 }
 
 std::optional<std::string> DriverRoot::Resolve(std::string_view path) const {
   std::string clean = CleanPath(path);
   if (clean == "/") return clean;
-  auto folder = ResolveFolder(std::string(ParentPath(clean)));
+  auto folder = ResolveFolder(ParentPath(clean));
   if (!folder) return std::nullopt;
   int links_left = kMaxLinks;
   return Walk(JoinPath(*folder, BaseName(clean)), links_left);
@@ -79,9 +89,9 @@ std::optional<std::string> DriverRoot::Resolve(std::string_view path) const {
 
 std::optional<std::string> DriverRoot::ReadLink(std::string_view path) const {
   std::string clean = CleanPath(path);
-  auto folder = ResolveFolder(std::string(ParentPath(clean)));
+  auto folder = ResolveFolder(ParentPath(clean));
   if (!folder) return std::nullopt;
-  return ReadLinkAt(fs_.Path(JoinPath(*folder, BaseName(clean))).string());
+  return ReadLinkAt(FileOf(JoinPath(*folder, BaseName(clean))));
 }
 
 std::vector<std::string> DriverRoot::LinkChain(std::string_view path) const {
@@ -98,7 +108,7 @@ DriverRoot::Kind DriverRoot::KindOf(std::string_view path) const {
   auto real = Resolve(path);
   if (!real) return Kind::kNone;
   struct stat info{};
-  if (lstat(fs_.Path(*real).c_str(), &info) != 0) return Kind::kNone;
+  if (lstat(FileOf(*real).c_str(), &info) != 0) return Kind::kNone;
   if (S_ISDIR(info.st_mode)) return Kind::kDirectory;
   return (info.st_mode & 0111) != 0 ? Kind::kExecutable : Kind::kFile;
 }
@@ -145,7 +155,7 @@ std::vector<std::string> DriverRoot::Glob(std::string_view folder, std::string_v
 Result<std::string> DriverRoot::ResolveRegular(std::string_view path) const {
   auto real = Resolve(path);
   struct stat info{};
-  if (!real || lstat(fs_.Path(*real).c_str(), &info) != 0) {
+  if (!real || lstat(FileOf(*real).c_str(), &info) != 0) {
     return Error(Code::kNotFound, std::string(path) + ": no such file");
   }
   if (!S_ISREG(info.st_mode)) {
@@ -161,7 +171,7 @@ Result<std::string> DriverRoot::Read(std::string_view path) const {
 
 Result<std::optional<std::string>> DriverRoot::Soname(std::string_view path) const {
   NDP_TRY(std::string real, ResolveRegular(path));
-  os::UniqueFd fd(open(fs_.Path(real).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  os::UniqueFd fd(open(FileOf(real).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) return ErrnoError(errno, "open " + real);
   return ReadSoname([&fd](std::uint64_t offset, std::span<std::byte> into) -> std::size_t {
            if (offset > static_cast<std::uint64_t>(LLONG_MAX)) return 0;

@@ -17,7 +17,7 @@ class DriverRoot {
  public:
   // `fs` must outlive it. Folders are looked at once and remembered: use it for one pass, then drop
   // it.
-  explicit DriverRoot(const os::HostFs& fs) : fs_(fs) {}
+  explicit DriverRoot(const os::HostFs& fs);
 
   const os::HostFs& fs() const { return fs_; }
 
@@ -45,13 +45,16 @@ class DriverRoot {
  private:
   enum class Kind { kNone, kFile, kExecutable, kDirectory };
   Kind KindOf(std::string_view path) const;
+  // The file of this process for a clean path of the root.
+  std::string FileOf(std::string_view clean) const;
   Result<std::string> ResolveRegular(std::string_view path) const;
-  std::optional<std::string> ResolveFolder(const std::string& folder) const;
+  std::optional<std::string> ResolveFolder(std::string_view folder) const;
   const std::vector<std::string>& List(const std::string& real_folder) const;
   std::optional<std::string> Walk(std::string_view path, int& links_left) const;
 
   const os::HostFs& fs_;
-  mutable std::map<std::string, std::optional<std::string>> folders_;
+  std::string prefix_;  // of every file: the root without a slash at its end
+  mutable std::map<std::string, std::optional<std::string>, std::less<>> folders_;
   mutable std::map<std::string, std::vector<std::string>> listings_;  // by real path
 };
 

@@ -135,24 +135,34 @@ const std::vector<std::string>& LibraryLocator::Cached() {
   auto entries = ParseLdCache(std::as_bytes(std::span(*text)));
   if (!entries.ok()) return cached_;
   for (const LdCacheEntry& entry : *entries) {
-    if (!IsPrintablePath(entry.path)) continue;
-    for (std::string& path : root_.LinkChain(entry.path)) {
-      cached_.push_back(std::move(path));
-    }
+    if (IsPrintablePath(entry.path)) cached_.push_back(CleanPath(entry.path));
   }
   return cached_;
+}
+
+// The cache knows libraries by their SONAMEs, which link to the files with a version: every step of
+// the way counts. All names of a library begin alike, so only those that do are followed.
+std::vector<std::string> LibraryLocator::FindInCache(std::string_view pattern) {
+  std::string_view start = pattern.substr(0, pattern.find('*'));
+  if (std::size_t end = start.find(".so"); end != std::string_view::npos) {
+    start = start.substr(0, end + 3);
+  }
+  std::vector<std::string> found;
+  for (const std::string& entry : Cached()) {
+    if (!BaseName(entry).starts_with(start)) continue;
+    for (const std::string& path : root_.LinkChain(entry)) {
+      if (!WildcardMatch(pattern, BaseName(path)) || !root_.IsFile(path)) continue;
+      auto real = root_.Resolve(path);
+      if (real && IsPrintablePath(*real)) AppendOnce(found, std::move(*real));
+    }
+  }
+  return found;
 }
 
 std::vector<std::string> LibraryLocator::Find(std::string_view pattern) {
   static const std::vector<std::string> kFolders(kSearchFolders.begin(), kSearchFolders.end());
   std::vector<std::string> found = FindIn(root_, kFolders, pattern);
-  if (!found.empty()) return found;
-  for (const std::string& path : Cached()) {
-    if (!WildcardMatch(pattern, BaseName(path)) || !root_.IsFile(path)) continue;
-    auto real = root_.Resolve(path);
-    if (real && IsPrintablePath(*real)) AppendOnce(found, std::move(*real));
-  }
-  return found;
+  return found.empty() ? FindInCache(pattern) : found;
 }
 
 Result<DriverLibraries> DiscoverLibraries(const Discovery& discovery, LibraryLocator& locator,

@@ -20,11 +20,12 @@ class LibraryLocator {
   std::vector<std::string> Find(std::string_view pattern);
 
  private:
+  std::vector<std::string> FindInCache(std::string_view pattern);
   const std::vector<std::string>& Cached();
 
   const DriverRoot& root_;
   bool cache_read_ = false;
-  std::vector<std::string> cached_;  // paths of the cache, with what they link to
+  std::vector<std::string> cached_;  // paths in the loader's cache
 };
 
 struct DriverLibraries {

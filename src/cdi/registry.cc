@@ -36,10 +36,9 @@ void ReadFolder(const stdfs::path& path, Registry& registry) {
     for (const Device& device : spec->devices) {
       std::string qualified = fmt::format("{}={}", spec->kind, device.name);
       auto [known, first] = here.emplace(qualified, file);
-      if (first) continue;
+      if (first || !refused.insert(qualified).second) continue;
       registry.problems.push_back(fmt::format("{} is defined by {} and by {}, so by neither",
                                               qualified, known->second.string(), file.string()));
-      refused.insert(std::move(qualified));
     }
   }
   for (auto& [name, file] : here) {

@@ -79,7 +79,7 @@ void AddGenerateOptions(CLI::App& app, GenerateOptions& options, std::string& na
                  "NVIDIA's hook program on the host [/usr/bin/nvidia-cdi-hook]");
   app.add_option("--vendor", options.cdi.vendor, "first part of the kind [nvidia.com]");
   app.add_option("--class", options.cdi.gpu_class, "second part of the kind [gpu]");
-  app.add_flag("--no-all-device{false}", options.cdi.all_device, "without the device \"all\"");
+  app.add_flag("--no-all-device", options.no_all_device, "without the device \"all\"");
   app.add_option("--disable-hook", options.disabled_hooks, "hooks to leave out; all for all")
       ->delimiter(',');
 }

@@ -53,11 +53,16 @@ Result<cdi::Built> GenerateSpec(GenerateOptions options) {
     if (hook == "all") out.disable_all_hooks = true;
     out.disabled_hooks.insert(hook);
   }
+  out.all_device = !options.no_all_device;
   out.environment = cdi::ProcessEnvironment();
   const os::HostFs driver_root(options.driver_root);
   const os::HostFs host(options.host_root);
   NDP_TRY(const inventory::Inventory inventory, ScanMachine(driver_root, host));
   cdi::Built built = cdi::Build(out, inventory, driver_root, host);
+  // That a GPU in MIG mode is represented by its MIG devices is no trouble here.
+  for (const inventory::Gpu& gpu : inventory.gpus) {
+    if (gpu.mig_enabled()) built.troubles.erase(gpu.uuid());
+  }
   for (const inventory::BrokenGpu& gpu : inventory.broken) {
     built.warnings.push_back(fmt::format("GPU {} is left out: {}", gpu.index, gpu.reason));
   }

@@ -14,7 +14,6 @@ struct GenerateOptions {
   GenerateOptions() {
     cdi.vendor = "nvidia.com";
     cdi.naming = ndp::cdi::Naming::kIndex;
-    cdi.all_device = true;
     cdi.hook_path = "/usr/bin/nvidia-cdi-hook";
     cdi.dev_root.clear();
   }
@@ -22,6 +21,7 @@ struct GenerateOptions {
   ndp::cdi::Options cdi;    // an empty dev_root is the driver root
   std::string driver_root;  // where this process sees it; empty: where the host has it
   std::string host_root = "/";
+  bool no_all_device = false;
   std::vector<std::string> disabled_hooks;
 };
 
