@@ -6,7 +6,7 @@ DESTDIR ?=
 JOBS ?= $(shell nproc)
 BIN := build/release/bin
 
-.PHONY: demo test unit integration build install conformance bench soak release-test tidy format lint clean deps tsan fuzz
+.PHONY: demo test unit integration build install conformance e2e bench soak release-test tidy format lint clean deps tsan fuzz
 
 demo: build  ## a simulated DGX: eight GPUs offered, two handed out, one lost and back
 	@$(BIN)/ndp-sim run --profile dgx-h100
@@ -29,6 +29,9 @@ install: build
 
 conformance: build  ## the kubelet's own device manager against the built program (needs Go)
 	tests/conformance/run.sh
+
+e2e: build  ## real containers: kubelet, containerd and NVIDIA's hooks (needs Go and root)
+	tests/e2e/run.sh
 
 bench: build  ## figures and ratios, never a verdict; OTHER=<binary> adds a second column
 	bench/run.sh

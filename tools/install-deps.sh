@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, if any is missing.
-# Usage: tools/install-deps.sh [build|lint]
+# Usage: tools/install-deps.sh [build|lint|e2e]
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config make git
@@ -8,9 +8,10 @@ packages=(g++ cmake ninja-build pkg-config make git
   libabsl-dev zlib1g-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev
   libevent-dev libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-venv python3-pytest python3-pytest-xdist python3-yaml)
-if [ "${1:-build}" = lint ]; then
-  packages=(clang-19 clang-tidy-19 clang-format-19)
-fi
+case "${1:-build}" in
+  lint) packages=(clang-19 clang-tidy-19 clang-format-19) ;;
+  e2e) packages=(runc busybox-static iproute2 gcc libc6-dev) ;;
+esac
 
 missing=()
 for package in "${packages[@]}"; do

@@ -1,0 +1,76 @@
+"""Pods live on through restarts of the plugin and the kubelet, and through faults."""
+
+import pytest
+from container import Added
+from driver import check_driver
+from realnode import main_container
+from simnode import GPU, QUICK_RECOVERY, eventually
+
+CDI = "--device-list-strategy=cdi-cri"
+
+
+def check_has(node, plain, pod, gpu) -> None:
+    assert node.held(pod) == [gpu]
+    check_driver(node.driver, Added(pod.view(), plain), node.driver.gpu_nodes(gpu), [gpu])
+
+
+def test_a_restart_of_the_plugin(node, plain):
+    """The container stays, and one that is made anew gets the same GPU, even with no plugin there."""
+    plugin = node.plugin(CDI)
+    pod = node.pod("lives", {GPU: 1}).running()
+    (gpu,) = node.held(pod)
+    container = pod.container_status()["containerID"]
+    assert plugin.stop() == 0
+    assert pod.container_status()["containerID"] == container
+    node.kill(pod)
+    pod.restarted(1)
+    check_has(node, plain, pod, gpu)
+
+    node.plugin(CDI)
+    node.kill(pod)
+    pod.restarted(2)
+    check_has(node, plain, pod, gpu)
+    other = node.pod("other", {GPU: 7}).running()
+    assert gpu not in node.held(other)
+
+
+def test_a_crash_of_the_plugin(node):
+    node.plugin(CDI).kill()
+    node.plugin(CDI)
+    node.pod("after", {GPU: 8}).running()
+
+
+def test_a_restart_of_the_kubelet(node, plain):
+    """With a finished init container too, which makes the kubelet look at its devices again."""
+    node.plugin(CDI)
+    init = main_container({GPU: 1}, "init") | {"command": ["/bin/true"]}
+    pods = [node.pod("plain-pod", {GPU: 1}),
+            node.pod("with-init", initContainers=[init], containers=[main_container({GPU: 1})])]
+    held = [node.held(pod.running()) for pod in pods]
+    containers = [pod.container_status()["containerID"] for pod in pods]
+    node.stop_kubelet()
+    node.start_kubelet()
+    eventually(lambda: node.settled(node.plugins[0]), "the plugin is registered again")
+    new = node.pod("new", {GPU: 6}).running()
+    for pod, gpus, container in zip(pods, held, containers, strict=True):
+        pod.running()
+        assert pod.container_status()["containerID"] == container
+        assert node.held(pod) == gpus
+        assert gpus[0] not in node.held(new)
+
+
+def test_a_fault_shows_in_the_pod(node):
+    node.plugin(CDI, config=QUICK_RECOVERY)
+    pod = node.pod("ill", {GPU: 1}).running()
+    (gpu,) = node.held(pod)
+    assert pod.resource_health(GPU) == {gpu["uuid"]: "Healthy"}
+    container = pod.container_status()["containerID"]
+    try:
+        node.sim("fault", "--gpu", gpu["uuid"], "--xid", "79")
+        eventually(lambda: pod.resource_health(GPU) == {gpu["uuid"]: "Unhealthy"}, "the pod's GPU is Unhealthy")
+        assert gpu["uuid"] not in node.advertised()[GPU]
+        assert pod.container_status()["containerID"] == container
+    finally:
+        node.sim("clear")
+    eventually(lambda: pod.resource_health(GPU) == {gpu["uuid"]: "Healthy"}, "it is Healthy again")
+    assert pod.container_status()["containerID"] == container
