@@ -45,7 +45,16 @@ for module in tests/e2e/modules/*/; do
 done
 tests/setup-venv.sh
 
-NDP_E2E_DIR=$(mktemp -d /tmp/ndp-e2e.XXXXXX)
+# What a run left that was killed outright: its process id is in the names.
+for folder in /tmp/ndp-e2e.*; do
+  owner=$(cut -d. -f2 <<<"$folder")
+  if [[ -d "$folder" && ! -d "/proc/$owner" ]]; then
+    tests/e2e/cgroup.sh remove "/${folder##*/}"
+    rmdir "$folder" || true
+  fi
+done
+
+NDP_E2E_DIR=$(mktemp -d "/tmp/ndp-e2e.$$.XXXXXX")
 export NDP_E2E_DIR NDP_E2E_CGROUP="/${NDP_E2E_DIR##*/}"
 tests=
 clean_up() {
@@ -60,7 +69,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 tests/e2e/cgroup.sh make "$NDP_E2E_CGROUP"
 # In the background, for bash runs traps only when no child is waited for in the foreground.
-unshare --mount --pid --net --uts --ipc --fork --kill-child --mount-proc \
+setpriv --pdeathsig KILL unshare --mount --pid --net --uts --ipc --fork --kill-child --mount-proc \
   tests/e2e/inside.sh "$@" &
 tests=$!
 status=0
