@@ -129,7 +129,8 @@ class RealNode(Node):
 
     # -- programs ---------------------------------------------------------------------------------
     def _spawn(self, name: str, *args: str) -> subprocess.Popen:
-        env = dict(os.environ) | {"PATH": f"{PROGRAMS}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+        env = dict(os.environ) | {"PATH": f"{PROGRAMS}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                                  "NVIDIA_CTK_CONFIG_FILE_PATH": str(self.dir / "nvidia.toml")}
         with (self.dir / f"{name}.log").open("ab") as log:
             return subprocess.Popen([str(PROGRAMS / name), *args], stdout=log, stderr=log,
                                     stdin=subprocess.DEVNULL, env=env)
@@ -140,7 +141,8 @@ class RealNode(Node):
         assert done.returncode == 0, f"ctr {args}: {done.stderr}"
         return done.stdout
 
-    def start_containerd(self) -> None:
+    def start_containerd(self, runtime: str = "runc") -> None:
+        """With `runtime` for every container: runc, or NVIDIA's (nvidia-container-runtime)."""
         config = self.dir / "containerd.toml"
         config.write_text(f"""version = 3
 root = "{self.dir}/containerd"
@@ -156,10 +158,36 @@ sandbox = "{image.NAME}"
 restrict_oom_score_adj = true
 enable_cdi = true
 cdi_spec_dirs = ["{self.dir}/cdi"]
+[plugins.'io.containerd.cri.v1.runtime'.containerd]
+default_runtime_name = "{runtime}"
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.nvidia]
+runtime_type = "io.containerd.runc.v2"
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.nvidia.options]
+BinaryName = "{PROGRAMS}/nvidia-container-runtime"
+""")
+        (self.dir / "nvidia.toml").write_text(f"""
+accept-nvidia-visible-devices-envvar-when-unprivileged = true
+accept-nvidia-visible-devices-as-volume-mounts = true
+[nvidia-container-cli]
+root = "{self.dir}/root"
+[nvidia-container-runtime]
+mode = "auto"
+runtimes = ["runc"]
+debug = "{self.dir}/nvidia-container-runtime.log"
+[nvidia-ctk]
+path = "{PROGRAMS}/nvidia-cdi-hook"
 """)
         self.containerd = self._spawn("containerd", "--config", str(config))
         eventually(lambda: self.ctr_ready(), "containerd answers")
-        self.ctr("images", "import", "--local", "--snapshotter", "native", str(image.make(self.dir)))
+        if not self.ctr("images", "ls", "-q"):
+            self.ctr("images", "import", "--local", "--snapshotter", "native", str(image.make(self.dir)))
+
+
+    def stop_containerd(self) -> None:
+        """Containers live on."""
+        assert self.containerd is not None
+        self.containerd.terminate()
+        self.containerd.wait(30)
 
     def ctr_ready(self) -> bool:
         assert self.containerd is not None and self.containerd.poll() is None, "containerd ended"
@@ -226,13 +254,14 @@ cdi_spec_dirs = ["{self.dir}/cdi"]
         return {name: sorted(ids) for name, ids in (data["RegisteredDevices"] or {}).items()}
 
     # -- what tests do ----------------------------------------------------------------------------
-    def machine_args(self) -> list[str]:
+    def machine_args(self, roots: list[str] | None = None) -> list[str]:
         """What a plugin must be told of this machine."""
-        return [f"--driver-root={self.dir / 'root'}", f"--nvidia-cdi-hook-path={PROGRAMS / 'nvidia-cdi-hook'}"]
+        return [f"--nvidia-cdi-hook-path={PROGRAMS / 'nvidia-cdi-hook'}",
+                *(roots or [f"--driver-root={self.dir / 'root'}"])]
 
-    def plugin(self, *args: str, **more: Any) -> Plugin:
+    def plugin(self, *args: str, roots: list[str] | None = None, **more: Any) -> Plugin:
         """Starts the plugin and waits for its registrations."""
-        started = self.start_plugin(*self.machine_args(), *args, **more)
+        started = self.start_plugin(*self.machine_args(roots), *args, **more)
         eventually(lambda: self.settled(started), "the plugin is registered")
         return started
 

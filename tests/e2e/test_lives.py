@@ -37,7 +37,7 @@ def test_a_restart_of_the_plugin(node, plain):
 def test_a_crash_of_the_plugin(node):
     node.plugin(CDI).kill()
     node.plugin(CDI)
-    node.pod("after", {GPU: 8}).running()
+    node.pod("after", {GPU: 2}).running()
 
 
 def test_a_restart_of_the_kubelet(node, plain):
@@ -74,3 +74,21 @@ def test_a_fault_shows_in_the_pod(node):
         node.sim("clear")
     eventually(lambda: pod.resource_health(GPU) == {gpu["uuid"]: "Healthy"}, "it is Healthy again")
     assert pod.container_status()["containerID"] == container
+
+
+def test_a_rename_of_the_resource(node, plain):
+    """What runs under the old name goes on and is made anew; its GPU is not handed out under the new one."""
+    node.plugin(CDI, "--enable-resource-naming", config={})
+    pod = node.pod("old-name", {GPU: 1}).running()
+    (gpu,) = node.held(pod)
+    container = pod.container_status()["containerID"]
+    node.write_config({"resources": {"gpus": [{"pattern": "*H100*", "name": "hopper"}]}})
+    eventually(lambda: len(node.advertised().get("nvidia.com/hopper", [])) == 7, "seven GPUs have the new name")
+    assert node.advertised()[GPU] == []
+    assert gpu["uuid"] not in node.advertised()["nvidia.com/hopper"]
+    new = node.pod("new-name", {"nvidia.com/hopper": 2}).running()
+    assert gpu not in node.held(new, "nvidia.com/hopper")
+    assert pod.container_status()["containerID"] == container
+    node.kill(pod)
+    pod.restarted(1)
+    check_has(node, plain, pod, gpu)

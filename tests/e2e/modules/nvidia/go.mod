@@ -1,8 +1,11 @@
-module ndp.test/e2e/hook
+module ndp.test/e2e/nvidia
 
 go 1.26.0
 
-tool github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-cdi-hook
+tool (
+	github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-cdi-hook
+	github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-container-runtime
+)
 
 require (
 	cyphar.com/go-pathrs v0.2.5 // indirect
