@@ -139,6 +139,14 @@ class Node:
     def up(self, profile: str = "dgx-h100", *args: str) -> None:
         self.sim("up", "--profile", profile, *args)
 
+    def gpus(self) -> list[dict[str, Any]]:
+        """The machine's GPUs by their number at the start, each with its MIG devices."""
+        return json.loads(self.sim("status", "--json"))["gpus"]
+
+    def partition(self, gpu: int, profiles: str) -> None:
+        """MIG mode and a layout, before any client has the GPU open."""
+        self.sim("mig", "--gpu", str(gpu), "--mode", "on", "--profiles", profiles)
+
     def calls(self) -> dict[str, int]:
         """How often each NVML function was called, by all clients."""
         totals: dict[str, int] = {}
@@ -172,6 +180,15 @@ class Node:
 
     def resources(self) -> dict[str, Any]:
         return self.do("status")["resources"]
+
+    def events(self, event: str, **wanted: Any) -> list[dict[str, Any]]:
+        """What the stand-in has reported of this kind, oldest first."""
+        found = []
+        for line in (self.dir / "kubelet.log").read_text().splitlines():
+            entry = json.loads(line) if line.startswith("{") else {}
+            if entry.get("event") == event and all(entry.get(k) == v for k, v in wanted.items()):
+                found.append(entry)
+        return found
 
     def wait_for(self, resource: str = GPU, **wanted: int) -> dict[str, Any]:
         """Waits until the kubelet counts so: capacity=, allocatable=, endpoints=."""
