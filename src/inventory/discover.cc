@@ -25,6 +25,21 @@ std::optional<int> NumaNode(const os::HostFs& host, const std::string& pci_bus_i
   return static_cast<int>(*node);
 }
 
+// The kernel module tells the minor too: an NVML that does not costs nobody a device.
+std::optional<unsigned> MinorOf(const nvml::Gpu& gpu, const os::HostFs& host) {
+  if (gpu.minor) return gpu.minor;
+  constexpr std::string_view kKey = "Device Minor:";
+  const auto text =
+      host.Read(fmt::format("/proc/driver/nvidia/gpus/{}/information", gpu.pci_bus_id));
+  if (!text) return std::nullopt;
+  for (const std::string_view line : Split(*text, '\n')) {
+    if (!line.starts_with(kKey)) continue;
+    const auto minor = ParseUnsigned(Trim(line.substr(kKey.size())));
+    if (minor && *minor <= 0xFFFFF) return static_cast<unsigned>(*minor);
+  }
+  return std::nullopt;
+}
+
 MigDevice Describe(const nvml::MigDevice& mig, const Gpu& gpu, const MigMinors& minors,
                    const std::string& minors_trouble) {
   MigDevice out{.nvml = mig,
@@ -82,11 +97,8 @@ Inventory Assemble(Platform platform, const Scan& scan, const os::HostFs& host) 
             .device_nodes = {},
             .mig = {},
             .trouble = {}};
-    if (gpu.nvml.minor) {
-      gpu.device_nodes = {fmt::format("/dev/nvidia{}", *gpu.nvml.minor)};
-    } else {
-      gpu.trouble = "its minor number is unknown, so its device node is too";
-    }
+    gpu.nvml.minor = MinorOf(*reply, host);
+    if (gpu.nvml.minor) gpu.device_nodes = {fmt::format("/dev/nvidia{}", *gpu.nvml.minor)};
     for (const nvml::MigDevice& mig : gpu.nvml.mig_devices) {
       gpu.mig.push_back(Describe(mig, gpu, out.mig_minors, minors_trouble));
     }

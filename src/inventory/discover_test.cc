@@ -10,6 +10,7 @@ namespace ndp::inventory {
 namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 namespace fs = std::filesystem;
 
 class AssembleTest : public testing::Test {
@@ -52,6 +53,21 @@ nvml::Gpu MigGpu(unsigned gi) {
       .gpu_instance_slices = 1, .compute_instance_slices = 1, .memory_mib = 4864};
   gpu.mig_devices = {mig};
   return gpu;
+}
+
+TEST_F(AssembleTest, AMinorThatNvmlDoesNotTellIsTheKernelModules) {
+  File("proc/driver/nvidia/gpus/0000:07:00.0/information",
+       "Model: \t\t NVIDIA H100\nDevice Minor: \t 6\nGPU Excluded:\t No\n");
+  nvml::Gpu told = GpuAt(0, "0000:07:00.0");
+  told.minor.reset();
+  nvml::Gpu untold = GpuAt(1, "0000:0b:00.0");
+  untold.minor.reset();
+  const Inventory inventory = Run({.driver = {}, .gpus = {told, untold}});
+  EXPECT_EQ(inventory.gpus[0].nvml.minor, 6U);
+  EXPECT_THAT(inventory.gpus[0].device_nodes, ElementsAre("/dev/nvidia6"));
+  EXPECT_EQ(inventory.gpus[1].nvml.minor, std::nullopt);
+  EXPECT_THAT(inventory.gpus[1].device_nodes, IsEmpty());
+  EXPECT_EQ(inventory.gpus[1].trouble, "");
 }
 
 TEST_F(AssembleTest, NumaNodeZeroIsANodeAndMinusOneIsNone) {

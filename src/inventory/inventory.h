@@ -36,7 +36,7 @@ struct MigDevice {
 struct Gpu {
   nvml::Gpu nvml;
   std::optional<int> numa_node;           // nullopt: none; 0 is a node like any other
-  std::vector<std::string> device_nodes;  // {"/dev/nvidia3"}, container paths
+  std::vector<std::string> device_nodes;  // {"/dev/nvidia3"}, container paths; empty: minor unknown
   std::vector<MigDevice> mig;             // by slot; empty unless in MIG mode
   std::string trouble;                    // why it cannot be handed out; empty where it can
 

@@ -54,6 +54,18 @@ TEST(BuildTest, NoneOffersEveryGpuAsAWhole) {
               ElementsAre(Pair("nvidia.com/gpu", ElementsAre("0", "1", "2", "3"))));
 }
 
+// Only where the plugin hands out device nodes itself does it have to know them.
+TEST(BuildTest, AGpuWithoutAKnownNodeIsOfferedWhereNoNodeIsHandedOut) {
+  inventory::Inventory inventory = TestInventory({TestGpu(0), TestGpu(1)});
+  inventory.gpus[0].device_nodes.clear();
+  config::Settings settings;
+  EXPECT_THAT(Usable(Built(settings, inventory)),
+              ElementsAre(Pair("nvidia.com/gpu", ElementsAre("0", "1"))));
+  settings.plugin.pass_device_specs = true;
+  EXPECT_THAT(Usable(Built(settings, inventory)),
+              ElementsAre(Pair("nvidia.com/gpu", ElementsAre("1"))));
+}
+
 TEST(BuildTest, MixedOffersEachProfileUnderItsName) {
   const ResourceSet set = Built(With(config::MigStrategy::kMixed), MixedNode());
   EXPECT_THAT(Usable(set), ElementsAre(Pair("nvidia.com/gpu", ElementsAre("0")),

@@ -36,6 +36,11 @@ class Offering {
     device.index = std::to_string(gpu.index());
     device.device_nodes = gpu.device_nodes;
     device.trouble = gpu.trouble.empty() ? trouble : gpu.trouble;
+    // By UUID or index the runtime finds the node itself.
+    if (device.trouble.empty() && device.device_nodes.empty() &&
+        settings_.plugin.pass_device_specs && settings_.plugin.uses_non_cdi()) {
+      device.trouble = "its minor number is unknown, so its device node is too";
+    }
     Add(std::move(device), settings_.names.gpus, gpu.name(), kGpuResource);
   }
 
