@@ -12,6 +12,7 @@ namespace ndp::inventory {
 struct LinkTarget {
   std::string uuid;
   std::string pci_bus_id;
+  bool operator==(const LinkTarget&) const = default;
 };
 
 // What the driver said of one GPU: its common ancestor with each GPU of a higher position in the

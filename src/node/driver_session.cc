@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/log.h"
@@ -108,6 +109,7 @@ void DriverSession::Close() {
   scanning_ = false;
   scan_deadline_.Cancel();
   ++links_round_;
+  reading_links_ = false;
   events_.closing();
   DropOnWorker(std::move(driver_));
   AwaitClosed(kCloseLooks);
@@ -184,15 +186,11 @@ void DriverSession::OnCount(std::uint64_t scan, const nvml::Reply<unsigned>& cou
   }
   if (info) info_ = *info;
   if (!slots_.empty() && slots_.size() != *count) events_.index_in_doubt();
-  std::vector<Slot> slots(*count);
-  for (std::size_t i = 0; i < slots.size() && i < slots_.size(); ++i) {
-    const Slot& old = slots_[i];
-    slots[i].before = old.reply && *old.reply ? std::optional(**old.reply) : old.before;
-  }
-  slots_ = std::move(slots);
+  slots_.assign(*count, std::nullopt);
+  const std::vector<nvml::Gpu> expected = Matching(known_, *count);
   for (unsigned index = 0; index < slots_.size(); ++index) {
-    const auto& before = slots_[index].before;
-    const std::string key = before ? before->pci_bus_id : fmt::format("#{}", index);
+    const std::string key =
+        expected.empty() ? fmt::format("#{}", index) : expected[index].pci_bus_id;
     const bool queued =
         deps_.worker.Run(key, [this, alive = alive_, scan, index, driver = driver_] {
           auto gpu = driver->ReadGpu(index);
@@ -201,12 +199,10 @@ void DriverSession::OnCount(std::uint64_t scan, const nvml::Reply<unsigned>& cou
           };
         });
     if (!queued)
-      slots_[index].reply =
+      slots_[index] =
           std::unexpected(nvml::Failure{nvml::kTimeout, "scan", "a call does not return"});
   }
-  const auto open_slots =
-      std::ranges::count_if(slots_, [](const Slot& slot) { return !slot.reply; });
-  if (open_slots == 0) return Emit();
+  if (std::ranges::all_of(slots_, &Slot::has_value)) return Emit();
   scan_deadline_ = deps_.loop.After(kScanPatience, [this] {
     log::Warning("a GPU is slow to answer: going on without it");
     Emit();
@@ -214,26 +210,76 @@ void DriverSession::OnCount(std::uint64_t scan, const nvml::Reply<unsigned>& cou
 }
 
 void DriverSession::OnGpu(std::uint64_t /*scan*/, unsigned index, nvml::Reply<nvml::Gpu> reply) {
-  slots_[index].reply = std::move(reply);
-  const bool all =
-      std::ranges::all_of(slots_, [](const Slot& slot) { return slot.reply.has_value(); });
+  slots_[index] = std::move(reply);
+  const bool all = std::ranges::all_of(slots_, &Slot::has_value);
   // Late answers, after the deadline, are news of their own.
   if (all || !scan_deadline_) Emit();
+}
+
+// So many of the GPUs known, by index: all, or those that are still on the bus. Empty: it cannot be
+// told which.
+std::vector<nvml::Gpu> DriverSession::Matching(std::vector<nvml::Gpu> known,
+                                               std::size_t count) const {
+  const auto on_bus = [this](const nvml::Gpu& gpu) {
+    return deps_.host.Exists("/sys/bus/pci/devices/" + gpu.pci_bus_id);
+  };
+  // Without any the bus cannot be seen from here.
+  if (std::ranges::any_of(known, on_bus)) std::erase_if(known, std::not_fn(on_bus));
+  if (known.size() != count) known.clear();
+  return known;
+}
+
+// The GPUs of the scan, by index. What is slow is not gone: what was known of it holds, under the
+// place that is left for it, since enumerations keep their order. `guessed`: such a place is new.
+std::vector<nvml::Reply<nvml::Gpu>> DriverSession::Scanned(bool* guessed) const {
+  std::vector<nvml::Gpu> silent = known_;
+  std::size_t places = 0;
+  for (const Slot& slot : slots_) {
+    if (!slot || !*slot) {
+      ++places;
+    } else {
+      std::erase_if(silent, [&](const nvml::Gpu& gpu) { return gpu.uuid == (*slot)->uuid; });
+    }
+  }
+  silent = Matching(std::move(silent), places);
+  std::vector<nvml::Reply<nvml::Gpu>> gpus;
+  auto next = silent.begin();
+  for (unsigned index = 0; index < slots_.size(); ++index) {
+    const Slot& slot = slots_[index];
+    if (slot && *slot) {
+      gpus.push_back(*slot);
+      continue;
+    }
+    std::optional<nvml::Gpu> before;
+    if (next != silent.end()) before = std::move(*next++);
+    if (slot) {
+      gpus.push_back(*slot);
+    } else if (before) {
+      *guessed = *guessed || before->index != index;
+      before->index = index;
+      gpus.emplace_back(*std::move(before));
+    } else {
+      gpus.push_back(std::unexpected(nvml::Failure{nvml::kTimeout, "scan", "no answer yet"}));
+    }
+  }
+  return gpus;
+}
+
+void DriverSession::Remember(const std::vector<nvml::Reply<nvml::Gpu>>& gpus) {
+  for (const auto& gpu : gpus) {
+    if (!gpu) continue;
+    std::erase_if(known_, [&](const nvml::Gpu& old) { return old.uuid == gpu->uuid; });
+    known_.push_back(*gpu);
+  }
+  std::ranges::stable_sort(known_, {}, &nvml::Gpu::index);
 }
 
 void DriverSession::Emit() {
   scan_deadline_.Cancel();
   scanning_ = false;
-  inventory::Scan scan{.driver = info_, .gpus = {}};
-  for (const Slot& slot : slots_) {
-    if (slot.reply) {
-      scan.gpus.push_back(*slot.reply);
-    } else if (slot.before) {
-      scan.gpus.emplace_back(*slot.before);  // slow, not gone: what was known of it holds
-    } else {
-      scan.gpus.push_back(std::unexpected(nvml::Failure{nvml::kTimeout, "scan", "no answer yet"}));
-    }
-  }
+  bool guessed = false;
+  const inventory::Scan scan{.driver = info_, .gpus = Scanned(&guessed)};
+  Remember(scan.gpus);
   inventory::Inventory inventory =
       inventory::Assemble(inventory::Platform::kNvml, scan, deps_.host);
   targets_.clear();
@@ -241,11 +287,15 @@ void DriverSession::Emit() {
     targets_.push_back({gpu.uuid(), gpu.pci_bus_id()});
   const bool again = rescan_wanted_;
   events_.inventory(driver_, std::move(inventory));
+  if (guessed) events_.index_in_doubt();  // until it has answered
   if (again && driver_ != nullptr && !closing_) Scan();
 }
 
 void DriverSession::ReadLinks() {
   if (driver_ == nullptr) return;
+  // Some hosts take minutes: rescans meanwhile must not begin it anew.
+  if (reading_links_ && link_targets_ == targets_) return;
+  reading_links_ = true;
   link_targets_ = targets_;
   links_.assign(link_targets_.size(), {});
   for (inventory::GpuLinks& links : links_) links.ancestors.assign(link_targets_.size(), -1);
@@ -255,6 +305,7 @@ void DriverSession::ReadLinks() {
 void DriverSession::ReadNextLinks(std::uint64_t round, std::size_t at) {
   if (round != links_round_ || driver_ == nullptr) return;
   if (at == link_targets_.size()) {
+    reading_links_ = false;
     std::vector<std::string> warnings;
     auto matrix = std::make_shared<const inventory::LinkMatrix>(
         inventory::BuildLinkMatrix(link_targets_, links_, &warnings));

@@ -58,7 +58,8 @@ class DriverSession {
   // Lets go of the driver until Resume (`ndp release`).
   void Release();
   void Resume();
-  // Reads the link matrix of the last inventory, GPU by GPU; a GPU that hangs is passed over.
+  // Reads the link matrix of the last inventory, GPU by GPU; a GPU that hangs is passed over. Goes
+  // on with a reading of the same GPUs that is under way.
   void ReadLinks();
   void set_rescan_interval(Duration interval);
   // From the QueryWorker: a call of this key hangs, or has come back.
@@ -70,10 +71,8 @@ class DriverSession {
   bool closed() const { return driver_ == nullptr && last_.expired(); }
 
  private:
-  struct Slot {
-    std::optional<nvml::Reply<nvml::Gpu>> reply;
-    std::optional<nvml::Gpu> before;  // what the last scan knew under this index
-  };
+  // What the scan has heard of an index so far.
+  using Slot = std::optional<nvml::Reply<nvml::Gpu>>;
 
   void Open();
   void OnOpened(Result<std::shared_ptr<nvml::Driver>> opened);
@@ -83,6 +82,9 @@ class DriverSession {
   void OnCount(std::uint64_t scan, const nvml::Reply<unsigned>& count,
                const nvml::Reply<nvml::DriverInfo>& info);
   void OnGpu(std::uint64_t scan, unsigned index, nvml::Reply<nvml::Gpu> reply);
+  std::vector<nvml::Gpu> Matching(std::vector<nvml::Gpu> known, std::size_t count) const;
+  std::vector<nvml::Reply<nvml::Gpu>> Scanned(bool* guessed) const;
+  void Remember(const std::vector<nvml::Reply<nvml::Gpu>>& gpus);
   void Emit();
   void RetryLater(const Error& why);
   void ReadNextLinks(std::uint64_t round, std::size_t at);
@@ -106,8 +108,10 @@ class DriverSession {
   bool rescan_wanted_ = false;
   nvml::DriverInfo info_;
   std::vector<Slot> slots_;
+  std::vector<nvml::Gpu> known_;  // as last seen, by the index of then; those that went among them
 
   std::uint64_t links_round_ = 0;
+  bool reading_links_ = false;
   std::size_t links_at_ = 0;
   std::vector<inventory::LinkTarget> link_targets_;
   std::vector<inventory::GpuLinks> links_;

@@ -18,7 +18,12 @@ std::string Why(const inventory::Inventory& fresh, unsigned index) {
 
 inventory::Inventory KeepVanished(const inventory::Inventory& before, inventory::Inventory fresh) {
   for (const inventory::Gpu& old : before.gpus) {
-    if (fresh.FindUuid(old.uuid()) != nullptr) continue;
+    const auto same = std::ranges::find(fresh.gpus, old.uuid(), &inventory::Gpu::uuid);
+    if (same != fresh.gpus.end()) {
+      // A GPU that goes is gone from /sys first: that is no news of its own for the kubelet.
+      if (!same->numa_node) same->numa_node = old.numa_node;
+      continue;
+    }
     inventory::Gpu kept = old;
     kept.trouble = Why(fresh, old.index());
     for (inventory::MigDevice& mig : kept.mig) mig.trouble = kept.trouble;

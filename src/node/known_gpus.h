@@ -7,7 +7,7 @@
 namespace ndp::node {
 
 // `fresh` with every GPU of `before` that it lacks (by UUID), marked as trouble. A GPU whose index
-// now belongs to another keeps its place behind it. Pure.
+// now belongs to another keeps its place behind it. A NUMA node, once known, stays known. Pure.
 inventory::Inventory KeepVanished(const inventory::Inventory& before, inventory::Inventory fresh);
 
 }  // namespace ndp::node

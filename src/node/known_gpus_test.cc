@@ -39,6 +39,13 @@ TEST(KeepVanishedTest, ItsMigDevicesGoWithIt) {
   EXPECT_NE(merged.gpus.at(0).mig.at(0).trouble, "");
 }
 
+// The file in /sys goes before NVML knows: a list with another topology would be no news.
+TEST(KeepVanishedTest, AGpusNumaNodeOutlivesItsFile) {
+  auto before = With({"GPU-a"});
+  before.gpus[0].numa_node = 1;
+  EXPECT_EQ(KeepVanished(before, With({"GPU-a"})).gpus[0].numa_node, 1);
+}
+
 TEST(KeepVanishedTest, AGpuThatReturnsIsAsGoodAsNew) {
   const auto lost = KeepVanished(With({"GPU-a", "GPU-b"}), With({"GPU-a"}));
   const auto back = KeepVanished(lost, With({"GPU-a", "GPU-b"}));

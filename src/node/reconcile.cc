@@ -194,7 +194,11 @@ void Node::Serve(plugin::Resource resource) {
 }
 
 void Node::ReadLinksWhenRegistered() {
-  links_timer_ = deps_.loop.After(kLinksDelay, [this] { session_->ReadLinks(); });
+  if (links_timer_) return;
+  links_timer_ = deps_.loop.After(kLinksDelay, [this] {
+    links_timer_.Cancel();
+    if (links_ == nullptr) session_->ReadLinks();
+  });
 }
 
 }  // namespace ndp::node
