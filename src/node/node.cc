@@ -84,10 +84,12 @@ void Node::Start() {
   for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGQUIT}) {
     signals_.push_back(deps_.loop.OnSignal(signal, [this, signal] { OnSignal(signal); }));
   }
-  if (auto opened = OpenWeb(); !opened) {
-    log::Error(opened.error().message());
+  auto web = OpenWeb(settings().web.listen_address);
+  if (!web) {
+    log::Error(web.error().message());
     return Stop(kFailed);
   }
+  web_ = *std::move(web);
   if (const auto dead = rpc::RemoveDeadSockets(settings().plugin.socket_dir); dead > 0) {
     log::Info("removed sockets that a killed process left", {{"count", std::to_string(dead)}});
   }
@@ -148,10 +150,8 @@ void Node::OpenControl() {
   }
 }
 
-Status Node::OpenWeb() {
-  web_.reset();
-  const config::ListenAddress& at = settings().web.listen_address;
-  if (at.off()) return {};
+Result<std::unique_ptr<web::Server>> Node::OpenWeb(const config::ListenAddress& at) {
+  if (at.off()) return std::unique_ptr<web::Server>();
   const web::Address address = at.unix_path.empty()
                                    ? web::Address(web::TcpAddress{at.host, at.port})
                                    : web::Address(web::UnixAddress{at.unix_path});
@@ -159,7 +159,23 @@ Status Node::OpenWeb() {
                        .ready = [this] { return Ready(); },
                        .metrics = [this] { return metrics_.Text(); },
                        .status = [this] { return StatusDocument(); }};
-  NDP_TRY(web_, web::Server::Open(deps_.loop, address, std::move(sources)));
+  return web::Server::Open(deps_.loop, address, std::move(sources));
+}
+
+Status Node::MoveWeb(const config::ListenAddress& to) {
+  const config::ListenAddress& from = settings().web.listen_address;
+  if (to == from) return {};
+  auto opened = OpenWeb(to);
+  if (!opened && web_ != nullptr && to.unix_path.empty() && from.unix_path.empty() &&
+      to.port == from.port) {
+    web_.reset();  // it may be the old one itself that is in the way
+    opened = OpenWeb(to);
+    if (!opened) {
+      if (auto back = OpenWeb(from)) web_ = *std::move(back);
+    }
+  }
+  if (!opened) return opened.error();
+  web_ = *std::move(opened);
   return {};
 }
 
@@ -340,6 +356,8 @@ void Node::Reload(const std::string& why) {
                                {.loading = true, .previous_scan = &previous_layouts_});
     if (!set) return refuse(set.error());
   }
+  if (const Status moved = MoveWeb(next->settings.web.listen_address); !moved.ok())
+    return refuse(moved.error());
   Adopt(*std::move(next));
 }
 
@@ -357,9 +375,6 @@ void Node::Adopt(config::Loaded next) {
     driver_root_ = os::HostFs(settings().common.driver_root_ctr_path);
     devices_ = DevicesRoot(settings().common);
     session_->Refresh("the driver root has changed");
-  }
-  if (!(settings().web == before.web)) {
-    if (auto opened = OpenWeb(); !opened) log::Error(opened.error().message());
   }
   ScheduleReconcile();
 }

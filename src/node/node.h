@@ -62,7 +62,10 @@ class Node {
   const config::Settings& settings() const { return loaded_.settings; }
 
   // node.cc
-  Status OpenWeb();
+  // Null where it is off.
+  Result<std::unique_ptr<web::Server>> OpenWeb(const config::ListenAddress& at);
+  // To the address of a new configuration; the old one is kept where that fails.
+  Status MoveWeb(const config::ListenAddress& to);
   void OpenControl();
   void ExitWhereStale();
   void WatchFolders();
