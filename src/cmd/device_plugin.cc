@@ -27,11 +27,12 @@ void LogSettings(const config::Loaded& loaded) {
 }  // namespace
 
 int RunDevicePlugin(const std::string& name, const std::vector<std::string>& args) {
+  // First, so that a stop is one from the beginning. Every later thread inherits the mask; the loop
+  // reads the signals.
+  os::BlockSignals({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE});
   const Parsed parsed = ParseCommandLine(config::Program::kDevicePlugin, name, args);
   if (parsed.exit) return *parsed.exit;
 
-  // Every later thread inherits the mask; the loop reads the signals.
-  os::BlockSignals({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE});
   // Workers are few and allocate little: an arena for each would cost memory for nothing.
   ::mallopt(M_ARENA_MAX, 2);
 
