@@ -100,7 +100,8 @@ void Registration::BecomeRegistered() {
   log::Info("registered", {{"resource", options_.resource}, {"endpoint", current_}});
   const Endpoint& endpoint = endpoints_.at(current_);
   if (!endpoint.primary) {
-    stream_by_ = clock_.Now() + kStreamWithin;
+    stream_by_ = clock_.Now() + stream_within_;
+    stream_within_ = std::min<Duration>(stream_within_ * 2, kLongestStreamWithin);
   } else if (!endpoint.primary_alive()) {
     Lose("the kubelet's stream ended while registering");
   }
@@ -113,7 +114,9 @@ void Registration::OnStreamOpened(const std::string& name, std::uint64_t stream)
   endpoint.streams.insert(stream);
   if (!endpoint.used || endpoint.primary) return;
   endpoint.primary = stream;
-  if (name == current_) stream_by_.reset();
+  if (name != current_) return;
+  stream_by_.reset();
+  stream_within_ = kStreamWithin;
 }
 
 void Registration::OnStreamEnded(const std::string& name, std::uint64_t stream) {
@@ -198,6 +201,7 @@ void Registration::OnPeerEnded(WallTime made) {
   if (phase_ != Phase::kRegistering && phase_ != Phase::kRegistered) return;
   if (phase_ == Phase::kRegistering || made + kSameTime < sent_at_) return host_.Resend();
   log::Info("registering anew: a newer instance has ended", {{"resource", options_.resource}});
+  stream_within_ = kStreamAfterPeer;
   DropCurrent();
   Attempt();
 }

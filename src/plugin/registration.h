@@ -61,8 +61,13 @@ class Registration {
   static constexpr Duration kResendAfter = std::chrono::seconds(60);
   // A socket is made a little before its Register is sent; who came first is not known closer.
   static constexpr Duration kSameTime = std::chrono::milliseconds(500);
-  // The kubelet opens its stream right after Register; without one we are not registered.
-  static constexpr Duration kStreamWithin = std::chrono::seconds(30);
+  // The kubelet opens its stream right after Register; without one we are not registered. A
+  // kubelet that is merely slow gets twice the time after each registration in vain.
+  static constexpr Duration kStreamWithin = std::chrono::seconds(1);
+  static constexpr Duration kLongestStreamWithin = std::chrono::seconds(30);
+  // A kubelet up to 1.36 that hears of a peer's end after our Register closes our connection for
+  // the peer's, without a sign to us: so soon after a peer's end no stream probably means that.
+  static constexpr Duration kStreamAfterPeer = std::chrono::milliseconds(100);
 
   Registration(Host& host, const Clock& clock, Options options);
 
@@ -140,6 +145,7 @@ class Registration {
   int failures_ = 0;
   Duration connect_delay_ = kFirstConnectDelay;
   Duration repair_delay_ = kFirstConnectDelay;
+  Duration stream_within_ = kStreamWithin;
 
   std::optional<MonoTime> attempt_at_;
   std::optional<MonoTime> repair_at_;

@@ -100,6 +100,31 @@ TEST_F(RegistrationTest, RegisterAloneIsNotRegisteredWithoutAStream) {
   EXPECT_THAT(host_.registers, SizeIs(2));
 }
 
+TEST_F(RegistrationTest, AKubeletThatOpensNoStreamIsAskedLessAndLessOften) {
+  host_.kubelet = Inode(7);
+  machine_.Start();
+  for (const MonoTime begin = clock_.Now(); clock_.Now() - begin < 10min; Advance(1s)) {
+    machine_.OnRegistered(host_.registers.back(), kOk);
+  }
+  EXPECT_LT(host_.registers.size(), 30U);
+  machine_.OnRegistered(host_.registers.back(), kOk);
+  machine_.OnStreamOpened(host_.registers.back(), 1);
+  EXPECT_TRUE(machine_.state().registered);
+}
+
+// It has heard of the peer's end after our Register, and closed the wrong connection.
+TEST_F(RegistrationTest, WithoutAStreamAfterAPeersEndItRegistersAgainSoon) {
+  Up();
+  Advance(Registration::kStable);
+  machine_.OnPeerEnded(clock_.Wall());
+  machine_.OnRegistered(host_.registers.back(), kOk);
+  EXPECT_THAT(host_.registers, SizeIs(2));
+  Advance(Registration::kStreamAfterPeer);
+  EXPECT_THAT(host_.registers, SizeIs(3));
+  Registered();
+  EXPECT_TRUE(machine_.state().registered);
+}
+
 TEST_F(RegistrationTest, TheStreamMayComeBeforeTheAnswer) {
   host_.kubelet = Inode(7);
   machine_.Start();
