@@ -62,6 +62,7 @@ Result<std::vector<std::string>> FileTexts(const Option& option, const Node& nod
     }
     case Kind::kList: {
       std::vector<std::string> texts;
+      if (node.value().is_map()) return node.WrongType("a list, or one comma separated text");
       if (!node.value().is_list()) {
         NDP_TRY(std::string text, node.Text());
         return std::vector<std::string>{std::move(text)};
