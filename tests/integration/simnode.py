@@ -64,14 +64,14 @@ class UnixHttp(http.client.HTTPConnection):
 class Plugin:
     """One running `ndp device-plugin`."""
 
-    def __init__(self, node: "Node", args: list[str], env: dict[str, str], name: str) -> None:
+    def __init__(self, node: "Node", args: list[str], env: dict[str, str], name: str, listen: bool) -> None:
         self.web = node.dir / f"{name}.web"
         self.log_path = node.dir / f"{name}.log"
         command = [
             str(BIN / "ndp"), "device-plugin",
             f"--driver-root-ctr-path={node.dir / 'root'}", f"--host-root={node.dir / 'root'}",
             f"--kubelet-socket={node.kubelet_dir / 'kubelet.sock'}",
-            f"--listen-address={self.web}", f"--cdi-spec-dir={node.dir / 'cdi'}", *args,
+            *([f"--listen-address={self.web}"] if listen else []), f"--cdi-spec-dir={node.dir / 'cdi'}", *args,
         ]  # fmt: skip
         self.command = command
         with self.log_path.open("ab") as log:
@@ -129,7 +129,7 @@ class Node:
     # -- the machine ------------------------------------------------------------------------------
     def sim(self, command: str, *args: str, ok: bool = True) -> str:
         done = subprocess.run(
-            [str(BIN / "ndp-sim"), command, "--dir", str(self.dir), *args],
+            [str(BIN / "ndp-sim"), *command.split(), "--dir", str(self.dir), *args],
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         if ok:
@@ -199,11 +199,11 @@ class Node:
 
     # -- the plugin -------------------------------------------------------------------------------
     def start_plugin(self, *args: str, config: dict[str, Any] | None = None, env: dict[str, str] | None = None,
-                     name: str = "") -> Plugin:
+                     name: str = "", listen: bool = True) -> Plugin:
         extra = list(args)
         if config is not None:
             extra.append(f"--config-file={self.write_config(config)}")
-        plugin = Plugin(self, extra, env or {}, name or f"plugin{len(self.plugins)}")
+        plugin = Plugin(self, extra, env or {}, name or f"plugin{len(self.plugins)}", listen)
         self.plugins.append(plugin)
         return plugin
 

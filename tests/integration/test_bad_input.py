@@ -23,6 +23,16 @@ def run(*args, env=None):
     (["--config-file=/no/such/file"], ["/no/such/file"]),
     (["--config-file=/tmp"], ["/tmp", "folder"]),
     (["stray"], ["stray"]),
+    (["--device-list-strategy="], ["device-list-strategy", "envvar"]),
+    (["--pass-device-specs=maybe"], ["pass-device-specs", "maybe", "true"]),
+    (["--shared-devices-allocation-policy=random"], ["shared-devices-allocation-policy", "random", "packed"]),
+    (["--imex-channel-ids=1"], ["imex-channel-ids", "1", "0"]),
+    (["--rescan-interval=-5s"], ["rescan-interval", "-5s"]),
+    (["--rescan-interval=0s"], ["rescan-interval", "0s"]),
+    (["--v=loud"], ["--v", "loud"]),
+    (["--log-format=xml"], ["log-format", "xml", "json"]),
+    (["--listen-address=:99999"], ["listen-address", "99999"]),
+    (["--mig-strategy"], ["mig-strategy"]),
 ])  # fmt: skip
 def test_a_bad_command_line_is_refused(args, words):
     done = run(*args)
@@ -36,7 +46,17 @@ def test_a_bad_command_line_is_refused(args, words):
 @pytest.mark.parametrize(("text", "words"), [
     ("version: v2\n", ["version", "v2", "v1"]),
     ("version: v1\nflags: [\n", ["line"]),
+    ("- a\n- list\n", ["map", "list"]),
     ("version: v1\nflags:\n  migStrategy: 7g\n", ["flags.migStrategy", "line 3", "7g"]),
+    ("version: v1\nflags:\n  plugin:\n    passDeviceSpecs: maybe\n", ["passDeviceSpecs", "line 4", "true or false"]),
+    ("version: v1\nflags:\n  plugin: {deviceListStrategy: {a: b}}\n", ["deviceListStrategy", "line 3", "list"]),
+    ("version: v1\nrescanInterval: [1s]\n", ["rescanInterval", "line 2"]),
+    ("version: [v1]\n", ["version", "line 1"]),
+    ("version: v1\nhealth:\n  recovery: {probes: none}\n", ["health.recovery.probes", "line 3", "number"]),
+    ("version: v1\nimex: {channelIDs: [7]}\n", ["imex.channelIDs", "line 2", "7"]),
+    ("version: v1\nflags: {migStrategy: mixed, mpsRoot: /m}\nsharing:\n  mps:\n    resources: [{name: gpu, replicas: 2}]\n",
+     ["mixed", "mps"]),
+    ("version: v1\nsharing:\n  mps:\n    resources: [{name: gpu, replicas: 2}]\n", ["mps-root"]),
     ("version: v1\nflags: 3\n", ["flags", "line 2"]),
     ("version: v1\nsharing:\n  timeSlicing:\n    resources:\n    - {name: nvidia.com/gpu, replicas: -1}\n",
      ["replicas", "line 5"]),
@@ -46,13 +66,20 @@ def test_a_bad_configuration_file_is_refused(tmp_path, text, words):
     file.write_text(text)
     done = run(f"--config-file={file}")
     assert done.returncode == 2, done
+    assert len(done.stderr.splitlines()) == 1, done.stderr
     for word in words:
         assert word in done.stderr, done.stderr
 
 
-def test_a_bad_variable_is_named(tmp_path):
-    done = run(env={"MIG_STRATEGY": "often"})
-    assert done.returncode == 2 and "MIG_STRATEGY" in done.stderr and "often" in done.stderr
+@pytest.mark.parametrize(("name", "value", "word"), [
+    ("MIG_STRATEGY", "often", "mixed"), ("PASS_DEVICE_SPECS", "perhaps", "true"), ("RESCAN_INTERVAL", "3", "30s"),
+    ("DEVICE_ID_STRATEGY", "", "uuid"), ("CONFIG_FILE", "/no/such/file", "/no/such/file"),
+])  # fmt: skip
+def test_a_bad_variable_is_named(name, value, word):
+    done = run(env={name: value})
+    assert done.returncode in (1, 2) and len(done.stderr.splitlines()) == 1
+    for wanted in (word, value) if name == "CONFIG_FILE" else (name, value, word):
+        assert wanted in done.stderr, done.stderr
 
 
 def test_an_unknown_key_is_a_warning_and_an_error_when_strict(node):
