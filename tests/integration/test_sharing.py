@@ -146,6 +146,32 @@ def test_mps_waits_for_its_daemon(node, before):
     node.wait_for(capacity=4, allocatable=0)
 
 
+def test_mps_wins_over_time_slicing_with_a_warning(node):
+    config = section({"replicas": 2}, kind="mps")
+    config["sharing"] |= section({"replicas": 3})["sharing"]
+    plugin = start(node, config, "--mps-root=/run/nvidia/mps")
+    node.wait_for(capacity=4, allocatable=0)
+    assert any("sharing.timeSlicing" in line and "ignored" in line for line in plugin.log().splitlines()
+               if " W " in line)
+
+
+def test_mps_shares_no_mig_devices_and_says_so(node):
+    node.up("dgx-h100", "--gpus", "1")
+    node.partition(0, "3g.40gb*2")
+    (node.dir / "root/mps/nvidia.com/gpu").mkdir(parents=True)
+    (node.dir / "root/mps/nvidia.com/gpu/.started").touch()
+    node.start_kubelet()
+    plugin = node.start_plugin("--mig-strategy=single", "--mps-root=/m", config=section({"replicas": 2}, kind="mps"))
+    node.wait_for(capacity=4, allocatable=0)
+    assert "MPS does not share MIG devices" in plugin.device("MIG-")["reason"]
+
+
+def test_without_the_switch_the_default_rename_wins_over_a_written_one(node):
+    start(node, section({"rename": DEV, "replicas": 2}, renameByDefault=True))
+    node.wait_for("nvidia.com/gpu.shared", capacity=4, allocatable=4)
+    assert list(node.resources()) == ["nvidia.com/gpu.shared"]
+
+
 def test_a_gpu_that_is_shared_anew_waits_for_the_pod_that_holds_it_whole(node):
     plugin = start(node, {})
     node.wait_for(capacity=2, allocatable=2)
