@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 for benchmark in build/release/bin/*_bench; do
   [[ -x "$benchmark" ]] || continue
   echo "== ${benchmark##*/}"
-  "$benchmark" --benchmark_color=false
+  "$benchmark" --benchmark_color=false --benchmark_min_time=0.1
 done
 echo "== the program on a simulated node"
 exec tests/bench/run.sh
