@@ -11,6 +11,7 @@
 #include "node/injection.h"
 #include "node/known_gpus.h"
 #include "resource/build.h"
+#include "resource/mig_layout.h"
 #include "resource/selection.h"
 #include "web/address.h"
 
@@ -270,6 +271,7 @@ void Node::OnInventory(const std::shared_ptr<nvml::Driver>& driver, inventory::I
   const bool same_gpus = !first && uuids(*inventory_) == uuids(merged);
   if (!same_gpus) links_ = nullptr;
   merged.links = links_;
+  if (!first) previous_layouts_ = resource::LayoutsOf(*inventory_);
   inventory_ = std::make_shared<const inventory::Inventory>(std::move(merged));
   scores_ = std::make_shared<const resource::PairScores>(resource::ScoresOf(*inventory_));
   if (!looked_) {

@@ -116,7 +116,7 @@ class Node {
   std::shared_ptr<const health::HealthBoard> board_;
   std::shared_ptr<const resource::PairScores> scores_;
   resource::ResourceSet set_;
-  resource::MigLayouts previous_layouts_;
+  resource::MigLayouts previous_layouts_;  // of the scan before inventory_'s
   plugin::HeldDevices held_;
 
   std::string driver_error_;       // empty while a session is open

@@ -46,8 +46,9 @@ void Node::Reconcile() {
   static const inventory::Inventory kNothing;
   const inventory::Inventory& inventory = inventory_ ? *inventory_ : kNothing;
   const bool loading = std::exchange(loading_, false) && inventory_ != nullptr;
-  auto built = resource::Build(settings(), inventory,
-                               {.loading = loading, .previous_scan = &previous_layouts_});
+  auto built =
+      resource::Build(settings(), inventory,
+                      {.loading = loading, .former = &set_, .previous_scan = &previous_layouts_});
   if (!built) {
     // The configuration of the start contradicts the machine.
     log::Error("the configuration does not fit this node", {{"why", built.error().message()}});
@@ -58,7 +59,6 @@ void Node::Reconcile() {
   }
   misfit_ = false;
   const resource::ResourceSet before = std::exchange(set_, *std::move(built));
-  if (inventory_ != nullptr) previous_layouts_ = set_.layouts;
   LogChanges(before);
   TellUses();
 

@@ -41,6 +41,28 @@ std::string ListTrouble(const Resource& resource, const config::SharedResource* 
                      entry->replicas, text, MostReplicas(resource));
 }
 
+// Takes devices out until the list fits: the kubelet ends the stream at a longer one, and then
+// nothing of the resource could be had. Those that were offered before stay before those that were
+// not.
+void KeepWhatFits(Resource& resource, const std::string& trouble, const Resource* former,
+                  ResourceSet& set) {
+  const auto newcomer = [former](const Device& device) {
+    return former == nullptr || !std::ranges::any_of(former->devices, [&](const Device& known) {
+             return known.uuid == device.uuid;
+           });
+  };
+  const auto out = [&](auto at) {
+    set.not_offered.push_back({.index = at->index, .uuid = at->uuid, .reason = trouble});
+    resource.devices.erase(at);
+  };
+  while (ListBytes(resource) > kMaxListBytes) {
+    const auto last =
+        std::ranges::find_if(resource.devices.rbegin(), resource.devices.rend(), newcomer);
+    out(last == resource.devices.rend() ? resource.devices.end() - 1 : last.base() - 1);
+  }
+  set.warnings.push_back(trouble);
+}
+
 // Two kinds of device under one name: a pod cannot tell which it gets.
 void NoteMixture(const Resource& resource, std::vector<std::string>& warnings) {
   std::set<std::string> kinds;
@@ -64,10 +86,10 @@ void SortByIndex(Resource& resource) {
 Result<ResourceSet> Build(const config::Settings& settings, const inventory::Inventory& inventory,
                           const BuildContext& context) {
   ResourceSet set;
-  set.layouts = LayoutsOf(inventory);
+  const MigLayouts layouts = LayoutsOf(inventory);
   Selection selection = SelectGpus(settings.devices, inventory);
   OfferedDevices offered =
-      OfferDevices(settings, inventory, selection, set.layouts, context.previous_scan);
+      OfferDevices(settings, inventory, selection, layouts, context.previous_scan);
   // A GPU that cannot be read may be the very one that an entry names.
   const SharingChecks checks = {.refuse_contradictions = context.loading,
                                 .refuse_unknown = context.loading && inventory.broken.empty()};
@@ -83,10 +105,11 @@ Result<ResourceSet> Build(const config::Settings& settings, const inventory::Inv
     SortByIndex(resource);
     NDP_TRY(CheckName(resource));
     const auto entry = shared.entries.find(name);
-    resource.list_trouble =
+    const std::string trouble =
         ListTrouble(resource, entry == shared.entries.end() ? nullptr : entry->second);
-    if (context.loading && !resource.list_trouble.empty()) {
-      return Error(Code::kInvalidArgument, resource.list_trouble);
+    if (!trouble.empty()) {
+      if (context.loading) return Error(Code::kInvalidArgument, trouble);
+      KeepWhatFits(resource, trouble, context.former ? context.former->Find(name) : nullptr, set);
     }
     NoteMixture(resource, set.warnings);
     set.resources.push_back(std::move(resource));

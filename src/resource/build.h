@@ -15,8 +15,11 @@ struct BuildContext {
   // a good configuration: it is a warning, and all the rest is served. Without any GPU nothing can
   // be checked, so nothing is refused.
   bool loading = false;
-  // ResourceSet::layouts of the *scan* before the one that `inventory` comes from; null: there was
-  // none. `mig-single-partial=majority` serves a layout that two scans have seen.
+  // What was offered before. Where a list has grown too long its devices stay, and those that came
+  // later are not offered; null: nothing was.
+  const ResourceSet* former = nullptr;
+  // LayoutsOf (resource/mig_layout.h) the *scan* before the one that `inventory` comes from; null:
+  // there was none. `mig-single-partial=majority` serves a layout that two scans have seen.
   const MigLayouts* previous_scan = nullptr;
 };
 

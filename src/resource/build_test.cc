@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "resource/list_size.h"
+#include "resource/mig_layout.h"
 #include "resource/offered_devices.h"
 #include "resource/test_inventory.h"
 #include "testing/result_matchers.h"
@@ -157,8 +158,8 @@ TEST(BuildTest, SingleMajorityListsTheOthersUnhealthy) {
   settings.plugin.mig_single_partial = config::MigSinglePartial::kMajority;
   const ResourceSet first = Built(settings, inventory);
   EXPECT_THAT(Usable(first), IsEmpty());
-  const ResourceSet second =
-      Built(settings, inventory, {.loading = false, .previous_scan = &first.layouts});
+  const MigLayouts layouts = LayoutsOf(inventory);
+  const ResourceSet second = Built(settings, inventory, {.previous_scan = &layouts});
   EXPECT_THAT(Usable(second), ElementsAre(Pair("nvidia.com/gpu", ElementsAre("1:0", "2:0"))));
   EXPECT_THAT(second.resources[0].devices[0].trouble, HasSubstr("majority serves MIG 1g.5gb"));
 }

@@ -49,9 +49,6 @@ struct Resource {
   config::SharingStrategy sharing = config::SharingStrategy::kNone;
   bool fail_requests_greater_than_one = false;
   std::vector<Device> devices;  // by index; an id's order is this, then its replica
-  // Why its list would not reach the kubelet; empty where it does. Only with a build that is not
-  // for loading: keep serving the former list.
-  std::string list_trouble;
 
   // "gpu": what its socket's file name is made of.
   std::string_view base_name() const;
@@ -76,7 +73,6 @@ struct ResourceSet {
   std::vector<Resource> resources;  // by name
   std::vector<NotOffered> not_offered;
   std::vector<std::string> warnings;  // of this node with these settings; say once
-  MigLayouts layouts;
 
   const Resource* Find(std::string_view name) const;
   bool operator==(const ResourceSet&) const = default;

@@ -185,9 +185,31 @@ TEST(SharingTest, ListOverTheKubeletsLimitIsRefusedWithSizeLimitAndWhatFits) {
               IsErrorThat(Code::kInvalidArgument,
                           AllOf(HasSubstr("resources[0] (line 10): 90000 replicas"),
                                 HasSubstr("limit of 4194304"), HasSubstr("want at most "))));
-  const auto later = Build(settings, TestGpus(2), {});
+}
+
+// A GPU that comes while the plugin runs may not end the stream of those that are there.
+TEST(SharingTest, AListThatGrowsOverTheLimitKeepsTheDevicesItHad) {
+  const auto settings = Sharing({TestEntry(0, kGpu, 50'000)});
+  inventory::Inventory two = TestGpus(3);
+  two.gpus.erase(two.gpus.begin());  // the newcomer will have the lowest index
+  const auto former = Load(settings, two);
+  ASSERT_THAT(former, IsOk());
+  const auto later = Build(settings, TestGpus(3), {.former = &*former});
   ASSERT_THAT(later, IsOk());
-  EXPECT_THAT(later->resources[0].list_trouble, HasSubstr("over the kubelet's limit"));
+  ASSERT_THAT(later->resources[0].devices, testing::SizeIs(2));
+  EXPECT_EQ(later->resources[0].devices[0].uuid, "GPU-1");
+  EXPECT_EQ(later->resources[0].devices[1].uuid, "GPU-2");
+  ASSERT_THAT(later->not_offered, testing::SizeIs(1));
+  EXPECT_EQ(later->not_offered[0].index, "0");
+  EXPECT_THAT(later->not_offered[0].reason, HasSubstr("over the kubelet's limit"));
+  EXPECT_THAT(later->warnings, testing::Contains(HasSubstr("want at most ")));
+}
+
+TEST(SharingTest, WithoutAFormerListTheFirstDevicesThatFitAreOffered) {
+  const auto later = Build(Sharing({TestEntry(0, kGpu, 50'000)}), TestGpus(3), {});
+  ASSERT_THAT(later, IsOk());
+  ASSERT_THAT(later->resources[0].devices, testing::SizeIs(2));
+  EXPECT_EQ(later->resources[0].devices[1].index, "1");
 }
 
 }  // namespace
