@@ -10,8 +10,9 @@ using sim_state::Event;
 using sim_state::kEventRing;
 
 constexpr std::int64_t kMillisecond = 1'000'000;
-// A wait without end still looks around now and then: a rule may have ended by the clock.
-constexpr std::int64_t kLongestNap = 1000 * kMillisecond;
+// A wait without end still looks around now and then: a rule may have ended by the clock. Rarely,
+// since these wake-ups are counted as the client's own.
+constexpr std::int64_t kLongestNap = 5000 * kMillisecond;
 
 // The next event for the set, if one has come.
 bool Take(const Machine& machine, EventSet& set, EventData* data) {

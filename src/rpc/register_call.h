@@ -19,7 +19,7 @@ class RegisterCall : public Tag {
     std::string resource;
   };
   // The kubelet dials back for up to 10 s before it answers: a shorter deadline would register
-  // twice.
+  // twice. Kept by whoever starts the call, with Cancel: see Service::Build for why not by gRPC.
   static constexpr Duration kDeadline = std::chrono::seconds(15);
 
   using Done = std::move_only_function<void(Status)>;

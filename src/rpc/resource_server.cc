@@ -116,7 +116,12 @@ void ResourceServer::OnServerEvent(const ServerEvent& event) {
       changed = true;
     }
   } else if (const auto* registered = std::get_if<Registered>(&event)) {
-    registration_.OnRegistered(registered->endpoint, registered->result);
+    const auto late = deadlines_.extract(registered->endpoint);
+    const bool in_time = late.empty() || late.mapped() || registered->result.ok();
+    registration_.OnRegistered(
+        registered->endpoint,
+        in_time ? registered->result
+                : Error(Code::kDeadlineExceeded, "register: the kubelet has not answered"));
   } else if (std::holds_alternative<Retired>(event)) {
     return FinishRetiring();
   }
@@ -252,6 +257,10 @@ Result<os::FileIdentity> ResourceServer::Connect() {
 void ResourceServer::Register(const std::string& endpoint) {
   shown_ = view_;
   server_->Register(std::move(kubelet_), endpoint);
+  deadlines_[endpoint] = deps_.loop.After(options_.register_within, [this, endpoint] {
+    deadlines_[endpoint].Cancel();
+    server_->CancelRegister(endpoint);
+  });
 }
 
 void ResourceServer::CancelRegister(const std::string& endpoint) {

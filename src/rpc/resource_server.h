@@ -28,6 +28,7 @@
 #include "plugin/registration.h"
 #include "plugin/resource_view.h"
 #include "rpc/plugin_server.h"
+#include "rpc/register_call.h"
 #include "rpc/server_metrics.h"
 
 namespace ndp::rpc {
@@ -44,6 +45,7 @@ class ResourceServer final : private plugin::Registration::Host {
     std::filesystem::path kubelet_socket;  // in the same folder; empty: serve only
     // Something that state() or unhealthy() tells has changed. May not destroy the server.
     std::function<void()> on_change = [] {};
+    Duration register_within = RegisterCall::kDeadline;
   };
 
   // How long a retiring server waits for its empty list to be on the wire.
@@ -112,6 +114,7 @@ class ResourceServer final : private plugin::Registration::Host {
   plugin::PeerSockets peers_;
   std::map<std::string, std::unique_ptr<os::UnixListener>> listeners_;
   os::UniqueFd kubelet_;
+  std::map<std::string, os::EventLoop::Handle> deadlines_;  // of Registers, by socket
   std::function<void()> retired_;
 
   os::EventLoop::Handle timer_;

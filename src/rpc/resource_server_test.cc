@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -75,12 +76,14 @@ class Plugin {
     return done.get_future().get();
   }
 
-  void Start(std::shared_ptr<const plugin::ResourceView> view) {
+  void Start(std::shared_ptr<const plugin::ResourceView> view,
+             Duration register_within = RegisterCall::kDeadline) {
     Do([&] {
       server = ResourceServer::Start(
           view,
           {.socket_dir = folder_,
-           .kubelet_socket = with_kubelet_ ? folder_ / "kubelet.sock" : fs::path()},
+           .kubelet_socket = with_kubelet_ ? folder_ / "kubelet.sock" : fs::path(),
+           .register_within = register_within},
           {.loop = *loop_, .clock = clock_, .metrics = metrics});
       auto watch = os::DirWatch::Open(*loop_, folder_, [this](auto change, std::string_view name) {
         if (server) server->OnFolderEvent(change, name);
@@ -351,6 +354,24 @@ TEST_F(ResourceServerTest, StoppingDoesNotWaitForAHangingRegister) {
   plugin_->Stop();
   EXPECT_LT(std::chrono::steady_clock::now() - start, rpc::RegisterCall::kDeadline / 2);
   EXPECT_THAT(Sockets(), IsEmpty());
+}
+
+// A kubelet that stopped in the middle: its socket takes connections and nobody reads them.
+TEST_F(ResourceServerTest, ARegisterThatIsNotAnsweredIsGivenUpAndTriedAgain) {
+  const os::UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  std::strcpy(address.sun_path, (folder_ / "kubelet.sock").c_str());
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener.get(), 8), 0);
+  plugin_ = std::make_unique<Plugin>(folder_);
+  plugin_->Start(Gpus(2), 10ms);
+  std::vector<os::UniqueFd> connections;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    pollfd waiting{.fd = listener.get(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(poll(&waiting, 1, 30'000), 1) << "attempt " << attempt;
+    connections.emplace_back(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  }
+  EXPECT_FALSE(plugin_->Do([&] { return plugin_->server->state().registered; }));
 }
 
 TEST_F(ResourceServerTest, GarbageOnTheSocketHarmsNobody) {
