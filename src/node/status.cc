@@ -110,8 +110,8 @@ doc::Value Node::StatusDocument() const {
 Status Node::Ready() const {
   // A refused reload leaves the old configuration in force: that is ready.
   if (misfit_) return Error(Code::kUnavailable, "the configuration is refused: " + config_error_);
-  if (inventory_ == nullptr && driver_error_.empty())
-    return Error(Code::kUnavailable, "the first scan is not done");
+  // Before that nothing is served, and nothing that is to be registered is known.
+  if (!looked_) return Error(Code::kUnavailable, "the first look at the driver is not done");
   for (const auto& [name, server] : servers_) {
     const plugin::Registration::State state = server->state();
     if (state.wanted && !state.registered) {
