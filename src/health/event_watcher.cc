@@ -7,7 +7,7 @@
 namespace ndp::health {
 namespace {
 // The first event is heard at once; in a storm the loop hears of the rest this often.
-constexpr Duration kPause = std::chrono::milliseconds(10);
+constexpr Duration kPause = std::chrono::milliseconds(3);
 }  // namespace
 
 // One thread and its event set.
@@ -53,7 +53,7 @@ void EventWatcher::Stop() {
 void EventWatcher::Drain(const std::shared_ptr<Run>& run) {
   const MonoTime now = clock_.Now();
   if (last_drain_ && now - *last_drain_ < kPause) {
-    drain_timer_ = loop_.After(kPause, [this, run] {
+    drain_timer_ = loop_.After(*last_drain_ + kPause - now, [this, run] {
       if (run->owner != nullptr) Drain(run);
     });
     return;

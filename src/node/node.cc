@@ -82,6 +82,7 @@ Node::Node(config::Loaded loaded, Deps deps)
 Node::~Node() { *alive_ = false; }
 
 void Node::Start() {
+  warm_up_ = rpc::WarmUp();
   for (const int signal : {SIGHUP, SIGTERM, SIGINT, SIGQUIT}) {
     signals_.push_back(deps_.loop.OnSignal(signal, [this, signal] { OnSignal(signal); }));
   }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
@@ -102,6 +103,7 @@ class Node {
 
   config::Loaded loaded_;
   Deps deps_;
+  std::jthread warm_up_;  // of gRPC, while the driver is opened
   metrics::Registry metrics_;
   log::RateLimit limit_;
   os::HostFs host_;

@@ -4,6 +4,7 @@
 
 #include <future>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -33,6 +34,8 @@ std::unique_ptr<Service> MakeService(std::shared_ptr<const plugin::ResourceView>
 }
 
 }  // namespace
+
+std::jthread WarmUp() { return std::jthread(SetUpGrpc); }
 
 PluginServer::PluginServer(std::shared_ptr<const plugin::ResourceView> view, const Clock& clock,
                            ServerMetrics& metrics, std::function<void(ServerEvent)> on_event)

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "base/clock.h"
 #include "os/unique_fd.h"
@@ -19,6 +20,10 @@ namespace ndp::rpc {
 
 class Queue;
 class Service;
+
+// Sets gRPC up, once per process, on a thread of its own: the first server waits for it otherwise.
+// Optional, any thread.
+[[nodiscard]] std::jthread WarmUp();
 
 class PluginServer {
  public:
