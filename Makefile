@@ -60,7 +60,7 @@ lint: tidy
 	tools/install-deps.sh lint
 	git ls-files '*.h' '*.cc' | xargs clang-format-19 --dry-run -Werror
 
-tidy:  ## clang-tidy over what changed since BASE (all where BASE is empty)
+tidy:  ## clang-tidy over what changed since BASE (.ci/tidy-base; BASE=all for the whole tree)
 	tools/install-deps.sh lint
 	tools/tidy.sh $(BASE)
 

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # clang-tidy-19 over the sources that changed since a commit, or over all.
-# Usage: tools/tidy.sh [BASE]
+# Usage: tools/tidy.sh [BASE | all]
+#
+# BASE is by default the commit in .ci/tidy-base: the last one up to which the tree was seen clean.
+# Move it (git rev-parse HEAD > .ci/tidy-base, in a commit of its own) after a run that was clean: a
+# file takes about ten seconds, so the run in CI must not grow for ever.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,10 +12,15 @@ cd "$(dirname "$0")/.."
 # Generated headers are included by the rooms that speak gRPC.
 cmake --build --preset tidy --target ndp_proto_generate ndp_version >/dev/null
 
-if [ -n "${1:-}" ]; then
-  files=$(git diff --name-only --diff-filter=d "$1" -- 'src/*.cc' 'sim/*.cc')
-else
+base=${1:-$(cat .ci/tidy-base)}
+if [ "$base" = all ]; then
   files=$(git ls-files 'src/*.cc' 'sim/*.cc')
+else
+  if ! git cat-file -e "$base^{commit}" 2>/dev/null; then
+    echo "tidy: $base is not in this checkout (a shallow one?): nothing was looked at" >&2
+    exit 0
+  fi
+  files=$(git diff --name-only --diff-filter=d "$base" -- 'src/*.cc' 'sim/*.cc')
 fi
 files=$(for file in $files; do
   grep -q "\"$PWD/$file\"" build/tidy/compile_commands.json && echo "$file"
