@@ -72,6 +72,9 @@ Node::Node(config::Loaded loaded, Deps deps)
       devices_(DevicesRoot(settings().common)),
       loader_(settings().common.driver_root_ctr_path),
       handout_(driver_root_, host_, devices_),
+      holders_(
+          deps_.loop, [this](Holders::Answer answer) { AskWhoHolds(std::move(answer)); },
+          [this] { ScheduleReconcile(); }),
       board_(std::make_shared<health::HealthBoard>()),
       worker_(deps_.loop, deps_.clock, {.watchdog = settings().health.watchdog},
               [this](const std::string& key, bool set_aside) {
@@ -96,7 +99,7 @@ void Node::Start() {
     log::Info("removed sockets that a killed process left", {{"count", std::to_string(dead)}});
   }
   for (const std::string& warning : NotThereYet(settings())) log::Warning(warning);
-  ReadHeld();
+  holders_.Read(settings().plugin.socket_dir);
   WatchFolders();
   poll_timer_ = deps_.loop.Every(kPoll, [this] { Poll(); });
   monitor_ = std::make_unique<health::Monitor>(

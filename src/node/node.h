@@ -24,13 +24,13 @@
 #include "node/driver_session.h"
 #include "node/file_watch.h"
 #include "node/handout.h"
+#include "node/holders.h"
 #include "node/offer.h"
 #include "nvml/dl_driver.h"
 #include "nvml/query_worker.h"
 #include "os/dir_watch.h"
 #include "os/event_loop.h"
 #include "os/host_fs.h"
-#include "plugin/held_devices.h"
 #include "resource/resource_set.h"
 #include "rpc/resource_server.h"
 #include "web/server.h"
@@ -87,7 +87,7 @@ class Node {
   // reconcile.cc
   void ScheduleReconcile();
   void Reconcile();
-  void ReadHeld();
+  void AskWhoHolds(Holders::Answer answer);
   void Apply(std::vector<Offer> offers);
   void Serve(plugin::Resource resource);
   void ReadLinksWhenRegistered();
@@ -111,6 +111,7 @@ class Node {
   os::HostFs devices_;
   nvml::DlLoader loader_;
   Handout handout_;
+  Holders holders_;
 
   // Current snapshots.
   std::shared_ptr<const inventory::Inventory> inventory_;  // null until the first scan
@@ -119,12 +120,10 @@ class Node {
   std::shared_ptr<const resource::PairScores> scores_;
   resource::ResourceSet set_;
   resource::MigLayouts previous_layouts_;  // of the scan before inventory_'s
-  plugin::HeldDevices held_;
 
   std::string driver_error_;       // empty while a session is open
   std::filesystem::path library_;  // that was loaded last; empty: none yet
   std::string config_error_;       // why the last reload was refused
-  std::string held_error_;
   std::vector<std::string> handout_warnings_;
   bool loading_ = true;  // the next build checks a configuration, not a changed machine
   bool index_in_doubt_ = false;

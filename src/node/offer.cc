@@ -88,8 +88,10 @@ void AddStaying(const OfferInputs& in, Offer& offer) {
       at != in.shown.end() && at->second.unhealthy != nullptr ? *at->second.unhealthy : never;
   plugin::Leaving leaving =
       plugin::StayingIds(view, offered, in.held, offer.resource.name, unhealthy, in.now);
-  for (plugin::ListedDevice& device : leaving.stay)
+  for (plugin::ListedDevice& device : leaving.stay) {
+    offer.waits_for_pods = offer.waits_for_pods || in.held.Holds(offer.resource.name, device.id);
     offer.resource.devices.push_back(std::move(device));
+  }
   offer.look_again = leaving.look_again;
 }
 
@@ -113,6 +115,7 @@ Offer OfferOf(const OfferInputs& in, const resource::Resource& resource) {
                          .mps = device.mps,
                          .device_nodes = device.device_nodes});
     const std::string trouble = Trouble(in, resource, device);
+    offer.waits_for_pods = offer.waits_for_pods || HeldElsewhere(in, device, resource.name);
     for (int n = 0; n < device.ids(); ++n) {
       out.devices.push_back({.id = device.Id(n),
                              .healthy = trouble.empty(),

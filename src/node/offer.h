@@ -50,6 +50,8 @@ struct Offer {
   plugin::Resource resource;
   // When an id that stays for now may leave; nullopt: nothing waits for time.
   std::optional<MonoTime> look_again;
+  // Some of it is not offered, or stays, because a pod holds it.
+  bool waits_for_pods = false;
   // Not offered any more, and nothing of it is waited for: its server may go.
   bool retire = false;
 };

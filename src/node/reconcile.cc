@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "node/node.h"
+#include "os/unix_socket.h"
 #include "resource/build.h"
+#include "rpc/pod_resources.h"
 
 namespace ndp::node {
 namespace {
@@ -42,7 +42,7 @@ void Node::ScheduleReconcile() {
 
 void Node::Reconcile() {
   if (stopping_ || !looked_) return;
-  ReadHeld();
+  holders_.Read(settings().plugin.socket_dir);
   static const inventory::Inventory kNothing;
   const inventory::Inventory& inventory = inventory_ ? *inventory_ : kNothing;
   const bool loading = std::exchange(loading_, false) && inventory_ != nullptr;
@@ -62,7 +62,7 @@ void Node::Reconcile() {
   LogChanges(before);
   TellUses();
 
-  Handout::Answer handout = handout_.Prepare(settings(), inventory_, held_);
+  Handout::Answer handout = handout_.Prepare(settings(), inventory_, holders_.held());
   for (const std::string& warning : handout.warnings) {
     if (std::ranges::find(handout_warnings_, warning) == handout_warnings_.end())
       log::Warning(warning);
@@ -71,7 +71,7 @@ void Node::Reconcile() {
   OfferInputs in{.settings = settings(),
                  .set = set_,
                  .board = *board_,
-                 .held = held_,
+                 .held = holders_.held(),
                  .shown = {},
                  .scores = scores_,
                  .control_nodes = std::move(handout.control_nodes),
@@ -125,32 +125,19 @@ void Node::AddMpsTrouble(OfferInputs& in) {
   }
 }
 
-void Node::ReadHeld() {
-  const std::filesystem::path file =
-      std::filesystem::path(settings().plugin.socket_dir) / "kubelet_internal_checkpoint";
-  std::ifstream in(file, std::ios::binary);
-  if (!in) {
-    held_ = {};  // no kubelet has given anything out yet
-    return;
-  }
-  const std::string text(std::istreambuf_iterator<char>(in), {});
-  auto held = plugin::ParseCheckpoint(text);
-  if (held) {
-    held_ = *std::move(held);
-    held_error_.clear();
-    return;
-  }
-  // What was held before is held until the file says otherwise.
-  if (held_error_ != held.error().message()) {
-    held_error_ = held.error().message();
-    log::Warning("cannot tell which devices pods hold",
-                 {{"file", file.string()}, {"why", held_error_}});
-  }
+// The API's socket is beside the plugin folder, where it is mounted.
+void Node::AskWhoHolds(Holders::Answer answer) {
+  const std::filesystem::path folder = settings().plugin.socket_dir;
+  auto kubelet = os::ConnectUnix(folder.parent_path() / "pod-resources" / "kubelet.sock");
+  if (!kubelet) return answer(kubelet.error());
+  rpc::ListHeldDevices(*std::move(kubelet), std::move(answer));
 }
 
 void Node::Apply(std::vector<Offer> offers) {
   std::optional<MonoTime> look_again;
+  bool waits_for_pods = false;
   for (Offer& offer : offers) {
+    waits_for_pods = waits_for_pods || offer.waits_for_pods;
     if (offer.look_again && (!look_again || *offer.look_again < *look_again))
       look_again = offer.look_again;
     const std::string name = offer.resource.name;
@@ -169,6 +156,7 @@ void Node::Apply(std::vector<Offer> offers) {
       ScheduleReconcile();  // it may be wanted again by now
     });
   }
+  if (waits_for_pods) holders_.Doubt();
   leave_timer_.Cancel();
   if (look_again) {
     leave_timer_ = deps_.loop.After(std::max<Duration>(*look_again - deps_.clock.Now(), 10ms),

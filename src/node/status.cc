@@ -102,7 +102,7 @@ doc::Value Node::StatusDocument() const {
   for (const std::string& warning : loaded_.warnings) warnings.Append(warning);
   for (const std::string& warning : set_.warnings) warnings.Append(warning);
   if (!config_error_.empty()) out.Set("configError", config_error_);
-  if (!held_error_.empty()) out.Set("heldDevicesError", held_error_);
+  if (!holders_.error().empty()) out.Set("heldDevicesError", holders_.error());
   out.Set("settings", config::ToJson(loaded_));
   return out;
 }

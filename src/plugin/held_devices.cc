@@ -55,6 +55,16 @@ std::vector<std::string> HeldDevices::ResourcesHolding(std::string_view uuid) co
   return names;
 }
 
+HeldDevices HeldDevices::HeldInAny(const HeldDevices& one, const HeldDevices& other) const {
+  HeldDevices both;
+  for (const auto& [name, ids] : by_resource_) {
+    for (const std::string& id : ids) {
+      if (one.Holds(name, id) || other.Holds(name, id)) both.Add(name, id);
+    }
+  }
+  return both;
+}
+
 Result<HeldDevices> ParseCheckpoint(std::string_view json) {
   NDP_TRY(const doc::Value document, doc::ParseJson(json));
   const doc::Value* data = document.Find("Data");

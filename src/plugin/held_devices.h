@@ -34,6 +34,9 @@ class HeldDevices {
   // under one is not to be handed out under another.
   std::vector<std::string> ResourcesHolding(std::string_view uuid) const;
 
+  // What is held here and in one of the two.
+  HeldDevices HeldInAny(const HeldDevices& one, const HeldDevices& other) const;
+
   bool operator==(const HeldDevices&) const = default;
 
  private:

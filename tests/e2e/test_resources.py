@@ -1,8 +1,9 @@
 """Shared and renamed resources."""
 
+import pytest
 from container import Added
 from driver import check_driver
-from simnode import GPU
+from simnode import GPU, eventually
 
 CDI = "--device-list-strategy=cdi-cri"
 
@@ -43,3 +44,17 @@ def test_names_by_index(node, plain):
     pod = node.pod("by-index", {GPU: 1}).running()
     (gpu,) = node.held(pod)
     check_driver(node.driver, Added(pod.view(), plain), node.driver.gpu_nodes(gpu), [gpu])
+
+
+@pytest.mark.parametrize("config", [
+    {"resources": {"gpus": [{"pattern": "*H100*", "name": "hopper"}]}},
+    {"sharing": {"timeSlicing": {"resources": [{"name": GPU, "replicas": 2}]}}},
+], ids=["renamed", "shared"])
+def test_a_node_whose_jobs_have_ended_can_be_changed(node, config):
+    """The kubelet does not write down that they ended before the next pod comes; it says so when asked."""
+    node.plugin(CDI, "--enable-resource-naming", config={})
+    node.pod("job", {GPU: 8}).running().remove()
+    node.write_config(config)
+    resource, count = ("nvidia.com/hopper", 8) if "resources" in config else (GPU, 16)
+    eventually(lambda: len(node.advertised().get(resource, [])) == count, "everything is offered in the new way", 60)
+    node.pod("next", {resource: 1}).running()
