@@ -10,6 +10,19 @@ private "$NDP_E2E_DIR"
 # Over their parents, so that no folder of the host is made only to serve as a mount point.
 for folder in /run /var/lib /var/log; do private "$folder"; done
 mkdir -p /var/lib/kubelet/device-plugins
+# A kubelet sets these for the whole host; it is shown that they are set already.
+setting() {
+  local file=$NDP_E2E_DIR/settings/${1//\//.}
+  mkdir -p "${file%/*}"
+  echo "$2" >"$file"
+  mount --bind "$file" "/proc/sys/$1"
+}
+setting vm/overcommit_memory 1
+setting vm/panic_on_oom 0
+setting kernel/panic 10
+setting kernel/panic_on_oops 1
+setting kernel/keys/root_maxkeys 1000000
+setting kernel/keys/root_maxbytes 25000000
 hostname e2e
 ip link set lo up
 

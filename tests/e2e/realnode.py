@@ -156,6 +156,8 @@ sandbox = "{image.NAME}"
 [plugins.'io.containerd.cri.v1.runtime']
 # Without CAP_SYS_RESOURCE runc cannot lower a score.
 restrict_oom_score_adj = true
+# Its profile would be loaded into the host's kernel, and stay there.
+disable_apparmor = true
 enable_cdi = true
 cdi_spec_dirs = ["{self.dir}/cdi"]
 [plugins.'io.containerd.cri.v1.runtime'.containerd]
