@@ -67,6 +67,18 @@ TEST_F(OfferTest, WhatAPodHoldsUnderAnotherNameIsNotOfferedTwice) {
   EXPECT_THAT(Reasons(Build()), ElementsAre("", "a pod holds it as nvidia.com/gpu.shared"));
 }
 
+// What waits for nothing must not make the node ask the kubelet for ever.
+TEST_F(OfferTest, OnlyWhatIsWithheldOrStaysForAPodWaitsForPods) {
+  held_.Add(kGpu, "GPU-1");
+  board_.devices["GPU-0"] = {.healthy = false, .reason = "XID 79"};
+  EXPECT_FALSE(Build()[0].waits_for_pods);
+  held_.Add("nvidia.com/gpu.shared", "GPU-1::3");
+  const auto offers = Build();
+  ASSERT_THAT(offers, SizeIs(2));
+  EXPECT_TRUE(offers[0].waits_for_pods);
+  EXPECT_TRUE(offers[1].waits_for_pods);
+}
+
 TEST_F(OfferTest, WhatAPodHoldsWholeIsNotOfferedInReplicas) {
   set_.resources[0].devices = {DeviceAt(0, 2)};
   held_.Add(kGpu, "GPU-0");
