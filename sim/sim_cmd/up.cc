@@ -26,12 +26,14 @@ Status Run(const Options& options) {
   // To the user a profile that does not exist is bad input as much as a wrong one.
   if (!profile.ok()) return Error(Code::kInvalidArgument, profile.error().message());
   up.profile = *std::move(profile);
-  if (up.nvml.empty() && up.profile.platform == sim_profile::Platform::kNvml) {
+  const bool has_nvml =
+      up.profile.platform == sim_profile::Platform::kNvml || !up.profile.gpus.empty();
+  if (up.nvml.empty() && has_nvml) {
     NDP_TRY(up.nvml, sim_control::FindNvmlLibrary());
   }
   NDP_TRY(const auto simulation, sim_control::Simulation::Up(up));
   std::printf("%s: %s is up, driver root %s\n", options.dir.c_str(), up.profile.name.c_str(),
-              simulation.root().c_str());
+              simulation.driver_root().c_str());
   return {};
 }
 

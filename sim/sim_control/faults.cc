@@ -37,7 +37,8 @@ bool SameFault(const Rule& a, const Rule& b) {
 }
 
 std::filesystem::path Library(const Simulation& simulation) {
-  return sim_root::InstalledNvml(simulation.root(), simulation.control().driver_version);
+  return sim_root::InstalledNvml(simulation.driver_root(), simulation.control().driver_version,
+                                 simulation.control().driver_layout);
 }
 
 }  // namespace

@@ -139,14 +139,13 @@ Status DriverGone(Simulation& simulation, std::uint32_t status, bool files) {
     return Status();
   }));
   if (!files) return {};
-  for (const char* folder : {sim_root::kLibraryFolder, "usr/bin", "lib/firmware"}) {
-    NDP_TRY(sim_root::Remove(simulation.root() / folder));
-  }
-  return {};
+  return sim_root::RemoveDriverFiles(simulation.driver_root(), simulation.control().driver_layout);
 }
 
 Status DriverBack(Simulation& simulation, const std::filesystem::path& nvml) {
-  NDP_TRY(sim_root::WriteDriverFiles(simulation.root(), simulation.control().driver_version, nvml));
+  const Control& control = simulation.control();
+  NDP_TRY(sim_root::WriteDriverFiles(simulation.driver_root(), control.driver_version, nvml,
+                                     control.driver_layout));
   return simulation.Change([](Control& control) {
     control.driver_present = 1;
     return Status();
@@ -159,7 +158,8 @@ Status DriverUpgrade(Simulation& simulation, const std::string& version,
     return Error(Code::kInvalidArgument,
                  "--version " + version + ": must be two or three numbers such as 575.57.08");
   }
-  NDP_TRY(sim_root::WriteDriverFiles(simulation.root(), version, nvml));
+  NDP_TRY(sim_root::WriteDriverFiles(simulation.driver_root(), version, nvml,
+                                     simulation.control().driver_layout));
   NDP_TRY(simulation.Change([&](Control& control) {
     sim_state::SetText(control.driver_version, version);
     sim_state::SetText(control.nvml_version, "12." + version);

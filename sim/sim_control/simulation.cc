@@ -24,21 +24,17 @@ using sim_profile::Platform;
 using sim_state::Control;
 using sim_state::Machine;
 
-Status WriteStaticFiles(const fs::path& root, const UpOptions& options) {
+Status WriteStaticFiles(const fs::path& root, const UpOptions& options, const Control& control) {
+  const sim_profile::Profile& profile = options.profile;
   NDP_TRY(sim_root::WriteBootId(root, NewBootId()));
-  NDP_TRY(sim_root::WriteFile(root / "sys/class/dmi/id/product_name", options.profile.name + "\n",
-                              0444));
+  NDP_TRY(sim_root::WriteFile(root / "sys/class/dmi/id/product_name", profile.name + "\n", 0444));
   NDP_TRY(sim_root::WriteFile(root / "sys/module/firmware_class/parameters/path", "\n", 0644));
-  switch (options.profile.platform) {
-    case Platform::kNvml:
-      return sim_root::WriteDriverFiles(root, options.profile.driver, options.nvml);
-    case Platform::kTegra:
-      return sim_root::WriteTegraFiles(root);
-    case Platform::kWsl:
-      return sim_root::WriteWslFiles(root);
-    case Platform::kNone:
-      return {};
+  if (control.driver_present != 0) {
+    NDP_TRY(sim_root::WriteDriverFiles(sim_root::DriverRoot(root, control), profile.driver,
+                                       options.nvml, control.driver_layout));
   }
+  if (profile.platform == Platform::kTegra) return sim_root::WriteTegraFiles(root);
+  if (profile.platform == Platform::kWsl) return sim_root::WriteWslFiles(root);
   return {};
 }
 
@@ -74,7 +70,8 @@ Result<Simulation> Simulation::Up(const UpOptions& options) {
                        std::to_string(sessions[0].pid) + " (" + sessions[0].command + ")");
     }
     // What an older machine had and this one lacks must not stay.
-    for (const char* made : {"dev", "dev.list", "etc", "lib", "proc", "run", "sys", "usr"}) {
+    for (const char* made :
+         {"dev", "dev.list", "etc", "home", "lib", "proc", "run", "sys", "usr"}) {
       NDP_TRY(sim_root::Remove(root / made));
     }
   }
@@ -85,7 +82,7 @@ Result<Simulation> Simulation::Up(const UpOptions& options) {
         {.gpus = options.gpus, .seed = options.seed, .now_ns = sim_state::RealtimeNs()}, control);
   }));
   Simulation simulation(fs::absolute(root), std::move(machine), std::move(lock));
-  NDP_TRY(WriteStaticFiles(root, options));
+  NDP_TRY(WriteStaticFiles(root, options, simulation.control()));
   NDP_TRY(simulation.WriteFiles());
   return simulation;
 }
@@ -101,9 +98,11 @@ Result<Simulation> Simulation::Open(const fs::path& dir) {
   return Simulation(fs::absolute(root), std::move(machine), std::move(lock));
 }
 
+fs::path Simulation::driver_root() const { return sim_root::DriverRoot(root_, control()); }
+
 Status Simulation::WriteFiles() {
   NDP_TRY(sim_root::WriteHostFiles(root_, control()));
-  return sim_root::WriteNodes(root_, sim_root::NodesOf(control()));
+  return sim_root::WriteNodes(sim_root::DevRoot(root_, control()), sim_root::NodesOf(control()));
 }
 
 Result<std::uint32_t> Simulation::FindGpu(std::string_view text) const {

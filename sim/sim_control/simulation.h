@@ -34,6 +34,7 @@ class Simulation {
   static Result<Simulation> Open(const std::filesystem::path& dir);
 
   const std::filesystem::path& root() const { return root_; }
+  std::filesystem::path driver_root() const;
   sim_state::Machine& machine() { return *machine_; }
   const sim_state::Control& control() const { return machine_->control(); }
 

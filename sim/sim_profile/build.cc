@@ -138,7 +138,9 @@ Status BuildMachine(const Profile& profile, const BuildOptions& options,
   control.cuda_version = profile.cuda;
   control.platform = profile.platform;
   control.imex_channels = profile.imex_channels;
-  control.driver_present = profile.platform == Platform::kNvml ? 1 : 0;
+  SetText(control.driver_root, profile.driver_root);
+  control.driver_layout = profile.driver_layout;
+  control.driver_present = profile.platform == Platform::kNvml || count > 0 ? 1 : 0;
   control.driver_epoch = 1;
   control.gpu_count = count;
   for (std::uint32_t i = 0; i < count; ++i) {

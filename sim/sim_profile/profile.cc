@@ -204,13 +204,32 @@ Status ReadPlatform(const Value& root, Profile& profile) {
   return {};
 }
 
+Status ReadDriverRoot(const Value& root, Profile& profile) {
+  NDP_TRY(ReadText(root, "driverRoot", profile.driver_root));
+  const bool inside = profile.driver_root.starts_with('/') &&
+                      profile.driver_root.find("..") == std::string::npos &&
+                      profile.driver_root.size() < sizeof(sim_state::Control::driver_root);
+  if (!profile.driver_root.empty() && !inside) {
+    return Refuse(*root.Find("driverRoot"), "driverRoot must be a path such as /run/nvidia/driver");
+  }
+  std::string layout = "packages";
+  NDP_TRY(ReadText(root, "driverLayout", layout));
+  if (layout != "packages" && layout != "gke") {
+    return Refuse(*root.Find("driverLayout"), "driverLayout must be packages or gke");
+  }
+  profile.driver_layout =
+      layout == "gke" ? sim_state::DriverLayout::kGke : sim_state::DriverLayout::kPackages;
+  return {};
+}
+
 Status Read(const Value& root, Profile& profile) {
   NDP_TRY(CheckKeys(root, "a profile",
-                    {"description", "platform", "driver", "cuda", "gpus", "switchGroups", "links",
-                     "fabric", "imexChannels"}));
+                    {"description", "platform", "driver", "driverRoot", "driverLayout", "cuda",
+                     "gpus", "switchGroups", "links", "fabric", "imexChannels"}));
   NDP_TRY(ReadText(root, "description", profile.description));
   NDP_TRY(ReadPlatform(root, profile));
   NDP_TRY(ReadText(root, "driver", profile.driver));
+  NDP_TRY(ReadDriverRoot(root, profile));
   std::uint32_t major = 0;
   std::uint32_t minor = 0;
   NDP_TRY(ReadTwoNumbers(root, "cuda", major, minor));
@@ -226,7 +245,8 @@ Status Read(const Value& root, Profile& profile) {
     NDP_TRY(ReadInt(*fabric, "clique", clique));
     profile.fabric_clique = clique;
   }
-  if (profile.platform == Platform::kNvml) {
+  // A Tegra or WSL system with GPUs listed has NVML as well.
+  if (profile.platform == Platform::kNvml || !profile.gpus.empty()) {
     NDP_TRY(Need(root, {"driver"}));
     if (!IsDriverVersion(profile.driver)) {
       return Refuse(*root.Find("driver"), "driver must be a version such as 570.86.15");

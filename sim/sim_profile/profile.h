@@ -45,7 +45,9 @@ struct Profile {
   std::string name;
   std::string description;
   Platform platform = Platform::kNvml;
-  std::string driver;  // version; empty: no driver
+  std::string driver;       // version; empty: no driver
+  std::string driver_root;  // on the machine; empty: "/"
+  sim_state::DriverLayout driver_layout = sim_state::DriverLayout::kPackages;
   std::uint32_t cuda = 0;
   std::vector<GpuSpec> gpus;
   std::vector<std::int32_t> switch_groups;  // GPUs of one number share a PCIe switch; may be empty

@@ -114,10 +114,15 @@ std::vector<Node> NodesOf(const Control& control) {
     for (unsigned i = 0; i < control.imex_channels; ++i) {
       nodes.push_back({fmt::format("/dev/nvidia-caps-imex-channels/channel{}", i), kImexMajor, i});
     }
-  } else if (control.platform == sim_state::Platform::kWsl) {
+  }
+  if (control.platform == sim_state::Platform::kWsl) {
     nodes = {{"/dev/dxg", 10, 125}};
   } else if (control.platform == sim_state::Platform::kTegra) {
-    nodes = {{"/dev/nvhost-ctrl-gpu", 505, 1}, {"/dev/nvmap", 10, 60}, {"/dev/nvhost-gpu", 505, 0}};
+    for (const auto& [path, major, minor] :
+         {std::tuple("/dev/nvhost-ctrl-gpu", 505U, 1U), std::tuple("/dev/nvmap", 10U, 60U),
+          std::tuple("/dev/nvhost-gpu", 505U, 0U)}) {
+      nodes.push_back({path, major, minor, 0660, kVideoGid});
+    }
   }
   std::ranges::sort(nodes, {}, &Node::path);
   return nodes;

@@ -48,6 +48,22 @@ constexpr Library kLibraries[] = {
     {"libGLX_nvidia", "libGLX_nvidia.so.0"},
 };
 
+// Where a layout has them, below the driver root.
+struct Folders {
+  const char* libraries;
+  const char* programs;
+  const char* firmware;
+};
+
+const Folders& FoldersOf(DriverLayout layout) {
+  static constexpr Folders kPackages = {kLibraryFolder, "usr/bin", "lib/firmware"};
+  static constexpr Folders kGke = {"lib64", "bin", "firmware"};
+  return layout == DriverLayout::kGke ? kGke : kPackages;
+}
+
+// GKE's installer has what is in it at the top.
+constexpr std::string_view kShare = "usr/share/";
+
 struct TextFile {
   std::string_view path;
   std::string_view text;
@@ -132,28 +148,52 @@ Status WriteSocket(const fs::path& path) {
 
 }  // namespace
 
-fs::path InstalledNvml(const fs::path& root, const std::string& version) {
-  return root / kLibraryFolder / ("libnvidia-ml.so." + version);
+fs::path DriverRoot(const fs::path& machine, const sim_state::Control& control) {
+  const std::string_view root = control.driver_root;
+  return root.empty() ? machine : machine / root.substr(1);
 }
 
-Status WriteDriverFiles(const fs::path& root, const std::string& version, const fs::path& nvml) {
-  const fs::path folder = root / kLibraryFolder;
+fs::path DevRoot(const fs::path& machine, const sim_state::Control& control) {
+  return control.driver_layout == DriverLayout::kGke ? machine : DriverRoot(machine, control);
+}
+
+fs::path InstalledNvml(const fs::path& root, const std::string& version, DriverLayout layout) {
+  return root / FoldersOf(layout).libraries / ("libnvidia-ml.so." + version);
+}
+
+Status RemoveDriverFiles(const fs::path& root, DriverLayout layout) {
+  const Folders& folders = FoldersOf(layout);
+  for (const char* folder : {folders.libraries, folders.programs, folders.firmware}) {
+    NDP_TRY(Remove(root / folder));
+  }
+  return {};
+}
+
+Status WriteDriverFiles(const fs::path& root, const std::string& version, const fs::path& nvml,
+                        DriverLayout layout) {
+  const Folders& folders = FoldersOf(layout);
+  const fs::path folder = root / folders.libraries;
   NDP_TRY(const std::string library, ReadFile(nvml).Context("read the simulated library"));
   NDP_TRY(RemoveOtherVersions(folder, version));
   NDP_TRY(RemoveOtherVersions(folder / "vdpau", version));
   NDP_TRY(WriteLibraries(folder, version));
-  NDP_TRY(WriteFile(InstalledNvml(root, version), library, 0755));
+  NDP_TRY(WriteFile(InstalledNvml(root, version, layout), library, 0755));
   NDP_TRY(WriteLink(folder / "libnvidia-ml.so.1", "libnvidia-ml.so." + version));
   NDP_TRY(WriteLink(folder / "libnvidia-ml.so", "libnvidia-ml.so.1"));
-  for (const TextFile& file : kConfiguration) NDP_TRY(WriteFile(root / file.path, file.text));
+  for (const TextFile& file : kConfiguration) {
+    std::string_view path = file.path;
+    if (layout == DriverLayout::kGke && path.starts_with(kShare)) path.remove_prefix(kShare.size());
+    NDP_TRY(WriteFile(root / path, file.text));
+  }
   for (const std::string_view name : kBinaries) {
     NDP_TRY(WriteFile(
-        root / "usr/bin" / name,
+        root / folders.programs / name,
         fmt::format("#!/bin/sh\necho \"{} {} (simulated by ndp-sim)\"\n", name, version), 0755));
   }
-  NDP_TRY(Remove(root / "lib/firmware/nvidia"));
+  const fs::path firmware = root / folders.firmware / "nvidia";
+  NDP_TRY(Remove(firmware));
   for (const std::string_view name : {"gsp_ga10x.bin", "gsp_tu10x.bin"}) {
-    NDP_TRY(WriteFile(root / "lib/firmware/nvidia" / version / name, "simulated\n"));
+    NDP_TRY(WriteFile(firmware / version / name, "simulated\n"));
   }
   return WriteSocket(root / "run/nvidia-persistenced/socket");
 }
@@ -186,12 +226,18 @@ Status WriteTegraFiles(const fs::path& root) {
   const fs::path folder = "usr/lib/aarch64-linux-gnu/nvidia";
   NDP_TRY(WriteShared(root / folder, "libcuda.so.1.1", "libcuda.so.1"));
   NDP_TRY(WriteLink(root / folder / "libcuda.so.1", "libcuda.so.1.1"));
+  NDP_TRY(WriteShared(root / folder, "libnvrm_gpu.so", "libnvrm_gpu.so"));
+  NDP_TRY(WriteLink(root / "usr/lib/aarch64-linux-gnu/libcuda.so", "nvidia/libcuda.so.1"));
+  NDP_TRY(WriteFile(root / "usr/share/glvnd/egl_vendor.d/10_nvidia.json", "{}\n"));
   const fs::path csv = root / "etc/nvidia-container-runtime/host-files-for-container.d";
   NDP_TRY(WriteFile(csv / "devices.csv",
                     "dev, /dev/nvhost-ctrl-gpu\ndev, /dev/nvhost-gpu\ndev, /dev/nvmap\n"));
   return WriteFile(
       csv / "drivers.csv",
-      fmt::format("lib, /{0}/libcuda.so.1.1\nsym, /{0}/libcuda.so.1\n", folder.string()));
+      fmt::format("lib, /{0}/libcuda.so.1.1\nlib, /{0}/libnvrm_gpu.so\n"
+                  "sym, /{0}/libcuda.so.1\nsym, /usr/lib/aarch64-linux-gnu/libcuda.so\n"
+                  "dir, /usr/share/glvnd/egl_vendor.d\n",
+                  folder.string()));
 }
 
 Status WriteWslFiles(const fs::path& root) {

@@ -16,13 +16,27 @@ inline constexpr char kLibraryFolder[] =
     "usr/lib/x86_64-linux-gnu";
 #endif
 
-// `nvml` is the simulated library to install. Files of another version are removed, so this is a
-// driver upgrade as well.
+using sim_state::DriverLayout;
+
+// Of the machine whose files are under `machine`: where the driver is, and where its nodes are. A
+// driver container brings a /dev of its own, GKE's installer does not.
+std::filesystem::path DriverRoot(const std::filesystem::path& machine,
+                                 const sim_state::Control& control);
+std::filesystem::path DevRoot(const std::filesystem::path& machine,
+                              const sim_state::Control& control);
+
+// `root` is the driver's; `nvml` is the simulated library to install. Files of another version are
+// removed, so this is a driver upgrade as well.
 Status WriteDriverFiles(const std::filesystem::path& root, const std::string& version,
-                        const std::filesystem::path& nvml);
+                        const std::filesystem::path& nvml,
+                        DriverLayout layout = DriverLayout::kPackages);
+// Libraries, programs and firmware.
+Status RemoveDriverFiles(const std::filesystem::path& root,
+                         DriverLayout layout = DriverLayout::kPackages);
 
 // The installed libnvidia-ml.so.<version>.
-std::filesystem::path InstalledNvml(const std::filesystem::path& root, const std::string& version);
+std::filesystem::path InstalledNvml(const std::filesystem::path& root, const std::string& version,
+                                    DriverLayout layout = DriverLayout::kPackages);
 
 // Takes the symbol out of the installed library, or puts it back: dlsym fails, or not, for those
 // who load the file from now on. The file is replaced, not changed: who has it mapped keeps it.

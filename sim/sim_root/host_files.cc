@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sim_root/device_nodes.h"
+#include "sim_root/driver_files.h"
 #include "sim_root/files.h"
 
 namespace ndp::sim_root {
@@ -122,7 +123,7 @@ Status WritePciDevice(const fs::path& devices, const Gpu& gpu) {
 
 Status WritePci(const fs::path& root, const Control& control) {
   const fs::path devices = root / "sys/bus/pci/devices";
-  const fs::path by_path = root / "dev/dri/by-path";
+  const fs::path by_path = DevRoot(root, control) / "dev/dri/by-path";
   std::error_code error;
   fs::create_directories(devices, error);
   std::set<std::string> ids;

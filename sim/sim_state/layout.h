@@ -15,7 +15,7 @@
 namespace ndp::sim_state {
 
 inline constexpr std::uint64_t kMagic = 0x314D'4953'5044'4Eu;  // "NDPSIM1"
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 
 inline constexpr unsigned kMaxGpus = 32;
 inline constexpr unsigned kMaxLinks = 36;
@@ -27,6 +27,9 @@ inline constexpr unsigned kMaxClients = 128;
 inline constexpr std::uint32_t kNoInstance = 0xFFFFFFFF;
 
 enum class Platform : std::uint32_t { kNvml, kTegra, kWsl, kNone };
+
+// How the driver's files lie in its root: as a distribution installs them, or as GKE does.
+enum class DriverLayout : std::uint32_t { kPackages, kGke };
 
 enum class GpuState : std::uint32_t { kOk, kLost, kResetRequired, kHung };
 
@@ -177,6 +180,8 @@ struct Control {
   std::atomic<std::uint32_t> retired{0};   // a newer state file has taken this one's place
 
   Platform platform = Platform::kNvml;
+  DriverLayout driver_layout = DriverLayout::kPackages;
+  char driver_root[64] = {};  // on the machine; empty: "/"
   std::uint32_t driver_present = 1;
   std::uint32_t driver_epoch = 0;     // sessions of an older epoch are dead
   std::uint32_t module_mismatch = 0;  // the loaded module is not of the library's version
