@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,18 +31,39 @@ func qualified(ids []string) []string {
 	return names
 }
 
-// loadSpecs reads every generated file with the CDI project's own package; none may be refused.
+// loadSpecs reads every generated file with the CDI project's own package; none may be refused, and
+// all must pass the published schema.
 func loadSpecs(t *testing.T) *cdi.Cache {
 	t.Helper()
-	cache, err := cdi.NewCache(cdi.WithSpecDirs(cdiFolder), cdi.WithAutoRefresh(false))
+	return loadSpecsOf(t, cdiFolder)
+}
+
+func loadSpecsOf(t *testing.T, folder string) *cdi.Cache {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	must(t, err)
+	checkSchema(t, files...)
+	cache, err := cdi.NewCache(cdi.WithSpecDirs(folder), cdi.WithAutoRefresh(false))
 	must(t, err)
 	for path, errs := range cache.GetErrors() {
 		t.Errorf("%s is not a valid CDI file: %v", path, errs)
 	}
 	if len(cache.ListDevices()) == 0 {
-		t.Fatalf("no CDI device in %s", cdiFolder)
+		t.Fatalf("no CDI device in %s", folder)
 	}
 	return cache
+}
+
+// checkSchema asks cdischema, which run.sh has built.
+func checkSchema(t *testing.T, files ...string) {
+	t.Helper()
+	program := os.Getenv("NDP_CDI_SCHEMA")
+	if program == "" {
+		t.Fatal("NDP_CDI_SCHEMA does not name the program cdischema: run.sh builds it")
+	}
+	if out, err := exec.Command(program, files...).CombinedOutput(); err != nil {
+		t.Errorf("the published schema refuses a file: %v\n%s", err, out)
+	}
 }
 
 // inject does what a container runtime does with the names that it got.

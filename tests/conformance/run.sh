@@ -39,7 +39,11 @@ done
 export CGO_CFLAGS="${CGO_CFLAGS:--O2 -g} -Wno-deprecated-declarations"
 
 output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+schema=$(mktemp -d)
+trap 'rm -rf "$output" "$schema"' EXIT
+# The published schema is in an older module: a program of its own.
+(cd cdischema && go build -o "$schema/cdischema" .)
+export NDP_CDI_SCHEMA="$schema/cdischema"
 status=0
 # The tests mostly wait, so more of them run at a time than there are cores.
 suite=(go test -v -count=1 -parallel=4 -timeout=20m)
