@@ -143,9 +143,9 @@ Status DriverGone(Simulation& simulation, std::uint32_t status, bool files) {
 }
 
 Status DriverBack(Simulation& simulation, const std::filesystem::path& nvml) {
-  const Control& control = simulation.control();
-  NDP_TRY(sim_root::WriteDriverFiles(simulation.driver_root(), control.driver_version, nvml,
-                                     control.driver_layout));
+  const Control& before = simulation.control();
+  NDP_TRY(sim_root::WriteDriverFiles(simulation.driver_root(), before.driver_version, nvml,
+                                     before.driver_layout));
   return simulation.Change([](Control& control) {
     control.driver_present = 1;
     return Status();

@@ -200,6 +200,22 @@ Built Build(const Options& options, const inventory::Inventory& inventory, const
   return builder.Take();
 }
 
+std::vector<std::string> PresentExtras(const Options& options, const os::HostFs& driver,
+                                       const os::HostFs& host) {
+  const Discovery discovery(options, driver, host);
+  std::vector<std::string> nodes;
+  const auto add = [&nodes](const Edits& edits) {
+    for (const DeviceNode& node : edits.device_nodes) nodes.push_back(node.path);
+  };
+  for (const Device& channel : DiscoverImexChannels(discovery, options.imex_channels).devices) {
+    add(channel.edits);
+  }
+  if (options.gdrcopy) add(DiscoverExtraClass(discovery, kGdrCopyClass));
+  if (options.gds) add(DiscoverExtraClass(discovery, kGdsClass));
+  if (options.mofed) add(DiscoverExtraClass(discovery, kMofedClass));
+  return nodes;
+}
+
 void KeepHeld(Spec& fresh, const Spec& previous, const std::set<std::string>& held) {
   for (const Device& device : previous.devices) {
     if (held.contains(device.name) && fresh.Find(device.name) == nullptr) {

@@ -46,6 +46,11 @@ struct Built {
 Built Build(const Options& options, const inventory::Inventory& inventory, const os::HostFs& driver,
             const os::HostFs& host);
 
+// Device nodes of the extra classes and channels that the options ask for, as far as they are there
+// now. Cheap; where it changes, so does what Build gives.
+std::vector<std::string> PresentExtras(const Options& options, const os::HostFs& driver,
+                                       const os::HostFs& host);
+
 // Entries of `previous` that pods still hold (by device name) and `fresh` lacks, added to `fresh`:
 // a container that restarts is resolved by the same names again.
 void KeepHeld(Spec& fresh, const Spec& previous, const std::set<std::string>& held);

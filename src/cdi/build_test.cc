@@ -204,5 +204,19 @@ TEST_F(BuildTest, TheSameMachineGivesTheSameBytes) {
   EXPECT_EQ(ToJson(*Run().Find("gpu")), ToJson(*Run().Find("gpu")));
 }
 
+TEST(PresentExtrasTest, NodesOfWhatIsAskedForAlone) {
+  CdiNode node;
+  node.files.Device("/dev/gdrdrv", 235, 0);
+  node.files.Device("/dev/nvidia-fs0", 499, 0);
+  Options options;
+  options.gds = true;
+  options.imex_channels = {0};
+  EXPECT_THAT(PresentExtras(options, node.files.fs(), node.files.fs()),
+              testing::ElementsAre("/dev/nvidia-fs0"));
+  node.files.Device("/dev/nvidia-caps-imex-channels/channel0", 237, 0);
+  EXPECT_THAT(PresentExtras(options, node.files.fs(), node.files.fs()),
+              testing::ElementsAre("/dev/nvidia-caps-imex-channels/channel0", "/dev/nvidia-fs0"));
+}
+
 }  // namespace
 }  // namespace ndp::cdi

@@ -36,6 +36,7 @@ Options OptionsFrom(const config::Settings& settings, Environment environment) {
   options.naming = settings.plugin.device_id_strategy == config::DeviceIdStrategy::kIndex
                        ? Naming::kIndex
                        : Naming::kUuid;
+  options.tegra_by_id = true;
   options.driver_root = common.driver_root;
   options.dev_root = common.dev_root;
   options.explicit_host_paths =

@@ -26,6 +26,8 @@ struct Options {
   std::string gpu_class = std::string(kGpuClass);
   Naming naming = Naming::kUuid;
   bool all_device = false;  // one more device, with the edits of all
+  // The integrated GPU of a Tegra goes by its id in the kubelet, also where NVML has a UUID for it.
+  bool tegra_by_id = false;
 
   // Where the files are on the host, whatever the paths by which this process sees them.
   std::string driver_root = "/";

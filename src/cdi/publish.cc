@@ -15,8 +15,10 @@ std::map<std::string, std::string> DeviceNames(const Options& options,
                                                const inventory::Inventory& inventory) {
   std::map<std::string, std::string> names;
   if (inventory.platform == inventory::Platform::kWsl) names["all"] = "all";
-  if (inventory.platform == inventory::Platform::kTegra && inventory.gpus.empty()) {
+  // The only device that is offered of a Tegra.
+  if (inventory.platform == inventory::Platform::kTegra) {
     names[std::string(kTegraId)] = TegraName(options.naming);
+    return names;
   }
   for (const inventory::Gpu& gpu : inventory.gpus) {
     bool wsl = inventory.platform == inventory::Platform::kWsl;
@@ -74,7 +76,8 @@ Offer Publish(const SpecDir& dir, const Options& options, const inventory::Inven
         KeepHeld(entry.spec, *previous, HeldNames(device_names, held));
       }
     }
-    if (auto written = dir.Write(entry.spec); !written.ok()) {
+    const auto written = dir.Write(entry.spec);
+    if (!written.ok()) {
       std::string reason =
           fmt::format("write the CDI file of {}: {}", entry.spec.kind, written.error().message());
       if (gpus || (entry.device_class == kImexClass && options.imex_required)) {
@@ -82,13 +85,24 @@ Offer Publish(const SpecDir& dir, const Options& options, const inventory::Inven
       }
       offer.warnings.push_back(std::move(reason));
       unwritten.insert(entry.spec.kind);
-    } else if (gpus) {
-      for (const auto& [id, name] : device_names) {
-        if (entry.spec.Find(name) != nullptr && !offer.troubles.contains(id)) {
-          offer.names[id] = fmt::format("{}={}", entry.spec.kind, name);
-        }
+      offer.complete = false;
+      continue;
+    }
+    offer.files.push_back(dir.FileOf(entry.spec.kind));
+    if (!gpus) continue;
+    if (*written) {
+      for (std::string& conflict : dir.Conflicts(entry.spec)) {
+        offer.warnings.push_back(std::move(conflict));
       }
     }
+    for (const auto& [id, name] : device_names) {
+      if (entry.spec.Find(name) != nullptr && !offer.troubles.contains(id)) {
+        offer.names[id] = fmt::format("{}={}", entry.spec.kind, name);
+      }
+    }
+  }
+  for (const auto& [id, name] : device_names) {
+    if (!offer.names.contains(id)) offer.troubles.emplace(id, "the device has no CDI entry");
   }
   std::erase_if(built.specs,
                 [&](const ClassSpec& entry) { return unwritten.contains(entry.spec.kind); });

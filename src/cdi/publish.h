@@ -2,6 +2,7 @@
 // may hand out because of them. The loop's thread.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -26,6 +27,8 @@ struct Offer {
   // Handed out with every device.
   std::vector<std::string> extras;
   std::vector<std::string> warnings;
+  std::vector<std::filesystem::path> files;  // that must be on disk for all this to hold
+  bool complete = true;                      // every specification could be written
 
   // Why the device may not be handed out by CDI; empty where it may.
   std::string TroubleOf(const std::string& id) const;

@@ -110,6 +110,37 @@ TEST_F(PublishTest, WslHasOneId) {
   EXPECT_THAT(Run().Names({"all"}), ElementsAre("k8s.device-plugin.nvidia.com/gpu=all"));
 }
 
+// The kubelet knows it as "tegra" whatever NVML calls it.
+TEST_F(PublishTest, AnIntegratedGpuThatNvmlKnowsGoesByItsIdInTheKubelet) {
+  FillTegra(node_);
+  node_.inventory.gpus = {MakeGpu(0, "GPU-a", "", "NVIDIA Thor")};
+  options_.tegra_by_id = true;
+  EXPECT_THAT(Run().Names({"tegra"}), ElementsAre("k8s.device-plugin.nvidia.com/gpu=tegra"));
+  EXPECT_EQ(Run().TroubleOf("tegra"), "");
+  options_.naming = Naming::kIndex;
+  EXPECT_THAT(Run().Names({"tegra"}), ElementsAre("k8s.device-plugin.nvidia.com/gpu=0"));
+}
+
+TEST_F(PublishTest, WhatIsOnDiskIsToldAndWhetherThatIsAll) {
+  FillEightH100(node_);
+  node_.files.Device("/dev/gdrdrv", 235, 0);
+  options_.gdrcopy = true;
+  Offer offer = Run();
+  EXPECT_TRUE(offer.complete);
+  EXPECT_THAT(offer.files, SizeIs(2));
+  for (const auto& file : offer.files) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  std::filesystem::remove(offer.files.back());
+  std::filesystem::create_directories(offer.files.back());
+  EXPECT_FALSE(Run().complete);
+}
+
+TEST_F(PublishTest, AnotherFileWithOurNamesIsWarnedOf) {
+  FillEightH100(node_);
+  Run();
+  std::filesystem::rename(dir_.FileOf(kGpuKind), temp_ / "cdi/copy.json");
+  EXPECT_THAT(Run().warnings, ElementsAre(HasSubstr("copy.json")));
+}
+
 TEST_F(PublishTest, TegraHasOneIdUnderBothNamings) {
   FillTegra(node_);
   EXPECT_THAT(Run().Names({"tegra"}), ElementsAre("k8s.device-plugin.nvidia.com/gpu=tegra"));

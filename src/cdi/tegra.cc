@@ -172,20 +172,15 @@ Result<TegraSpec> DiscoverTegra(Discovery& discovery, const inventory::Inventory
   TegraSpec spec;
   bool several =
       inventory.gpus.size() > 1 && !options.has(config::CdiFeature::kDisableMultipleCsvDevices);
-  if (several) {
-    for (const inventory::Gpu& gpu : inventory.gpus) {
-      TakeOrReport(spec.gpus, gpu.uuid(),
-                   gpu.index() == 0 ? Result<Device>(IntegratedGpu(
-                                          discovery, nodes, DeviceName(options.naming, gpu), true))
-                                    : DiscreteGpu(discovery, gpu, nodes));
+  const bool named = !inventory.gpus.empty() && !options.tegra_by_id;
+  const std::string id = named ? inventory.gpus.front().uuid() : std::string(kTegraId);
+  const std::string name =
+      named ? DeviceName(options.naming, inventory.gpus.front()) : TegraName(options.naming);
+  TakeOrReport(spec.gpus, id, IntegratedGpu(discovery, nodes, name, several));
+  for (const inventory::Gpu& gpu : inventory.gpus) {
+    if (several && gpu.index() != 0) {
+      TakeOrReport(spec.gpus, gpu.uuid(), DiscreteGpu(discovery, gpu, nodes));
     }
-  } else {
-    bool known = !inventory.gpus.empty();
-    TakeOrReport(spec.gpus, known ? inventory.gpus.front().uuid() : std::string(kTegraId),
-                 IntegratedGpu(discovery, nodes,
-                               known ? DeviceName(options.naming, inventory.gpus.front())
-                                     : TegraName(options.naming),
-                               false));
   }
   spec.common = CommonEdits(discovery, inventory, entries);
   return spec;

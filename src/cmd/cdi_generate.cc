@@ -4,8 +4,8 @@
 
 #include "cdi/paths.h"
 #include "inventory/discover.h"
+#include "inventory/platform.h"
 #include "nvml/dl_driver.h"
-#include "os/dynamic_library.h"
 #include "os/host_fs.h"
 
 namespace ndp::cmd {
@@ -23,23 +23,12 @@ Result<inventory::Scan> ScanDriver(nvml::Driver& driver) {
 }
 
 Result<inventory::Inventory> ScanMachine(const os::HostFs& driver_root, const os::HostFs& host) {
-  inventory::PlatformEvidence evidence;
-  evidence.dxcore = os::DynamicLibrary::Open("libdxcore.so").ok() ||
-                    driver_root.Exists("/usr/lib/wsl/lib/libdxcore.so");
-  evidence.tegra_files = inventory::HasTegraFiles(driver_root) || inventory::HasTegraFiles(host);
-  inventory::Scan scan;
-  nvml::DlLoader loader(driver_root.root());
-  auto driver = loader.Open();
-  evidence.nvml = driver.ok();
-  if (driver.ok()) {
-    NDP_TRY(scan, ScanDriver(**driver));
-    for (const auto& gpu : scan.gpus) {
-      if (gpu && gpu->name) evidence.gpu_names.push_back(*gpu->name);
-    }
-  }
-  const inventory::Platform platform = inventory::DetectPlatform(evidence);
-  if (platform == inventory::Platform::kUnknown) return driver.error();
-  return inventory::Assemble(platform, scan, host);
+  nvml::DlLoader nvml(driver_root.root());
+  inventory::PlatformLoader loader(nvml,
+                                   {.driver_root = driver_root.root(), .host_root = host.root()});
+  NDP_TRY(const std::shared_ptr<nvml::Driver> driver, loader.Open());
+  NDP_TRY(const inventory::Scan scan, ScanDriver(*driver));
+  return inventory::Assemble(loader.PlatformOf(scan), scan, host);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "doc/json.h"
 #include "inventory/discover.h"
 #include "inventory/links.h"
+#include "inventory/platform.h"
 #include "nvml/dl_driver.h"
 #include "os/host_fs.h"
 
@@ -113,16 +114,18 @@ doc::Value GpuDocument(nvml::Driver& driver, const inventory::Gpu& gpu,
 }
 
 Result<doc::Value> Describe(const std::string& driver_root, const os::HostFs& host) {
-  nvml::DlLoader loader(driver_root);
+  nvml::DlLoader nvml(driver_root);
+  inventory::PlatformLoader loader(nvml, {.driver_root = driver_root, .host_root = host.root()});
   NDP_TRY(const std::shared_ptr<nvml::Driver> driver, loader.Open());
   inventory::Scan scan;
   if (auto info = driver->Info()) scan.driver = *info;
   auto count = driver->DeviceCount();
   if (!count) return count.error().ToError();
   for (unsigned index = 0; index < *count; ++index) scan.gpus.push_back(driver->ReadGpu(index));
-  const inventory::Inventory inventory = Assemble(inventory::Platform::kNvml, scan, host);
+  const inventory::Inventory inventory = Assemble(loader.PlatformOf(scan), scan, host);
 
   doc::Value out = doc::Value::Map();
+  out.Set("platform", std::string(inventory::PlatformName(inventory.platform)));
   out.Set("library", driver->library().string());
   out.Set("driverVersion", inventory.driver.driver_version);
   out.Set("nvmlVersion", inventory.driver.nvml_version);

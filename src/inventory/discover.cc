@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/log.h"
 #include "base/text.h"
 #include "inventory/mig_minors.h"
@@ -105,22 +103,6 @@ Inventory Assemble(Platform platform, const Scan& scan, const os::HostFs& host) 
     out.gpus.push_back(std::move(gpu));
   }
   return out;
-}
-
-Platform DetectPlatform(const PlatformEvidence& evidence) {
-  if (evidence.dxcore) return Platform::kWsl;
-  const bool integrated = std::ranges::any_of(evidence.gpu_names, [](const std::string& name) {
-    return name.find("(nvgpu)") != std::string::npos ||
-           name.find("NVIDIA Thor") != std::string::npos;
-  });
-  if ((evidence.tegra_files && !evidence.nvml) || integrated) return Platform::kTegra;
-  return evidence.nvml ? Platform::kNvml : Platform::kUnknown;
-}
-
-bool HasTegraFiles(const os::HostFs& root) {
-  if (root.Exists("/etc/nv_tegra_release")) return true;
-  auto family = root.Read("/sys/devices/soc0/family", 4096);
-  return family && ToLower(*family).starts_with("tegra");
 }
 
 const Gpu* Inventory::FindUuid(std::string_view uuid) const {

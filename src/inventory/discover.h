@@ -24,16 +24,4 @@ Inventory Assemble(Platform platform, const Scan& scan, const os::HostFs& host);
 // Container paths /dev/nvidia-caps/nvidia-cap<n>.
 std::string CapNode(unsigned minor);
 
-// The preference of contract and upstream: WSL where libdxcore loads; Tegra where its files are and
-// no NVML, or for an integrated GPU by name; NVML where its library loads.
-struct PlatformEvidence {
-  bool dxcore = false;
-  bool tegra_files = false;
-  bool nvml = false;
-  std::vector<std::string> gpu_names;
-};
-Platform DetectPlatform(const PlatformEvidence& evidence);
-// /etc/nv_tegra_release, or /sys/devices/soc0/family that begins with "tegra".
-bool HasTegraFiles(const os::HostFs& root);
-
 }  // namespace ndp::inventory

@@ -116,20 +116,5 @@ TEST_F(AssembleTest, AMissingCapEntryIsThatDevicesTroubleAlone) {
   EXPECT_EQ(inventory.gpus.at(0).trouble, "");
 }
 
-TEST(DetectPlatformTest, FollowsTheOrderOfEvidence) {
-  EXPECT_EQ(DetectPlatform({.dxcore = true, .tegra_files = true, .nvml = true, .gpu_names = {}}),
-            Platform::kWsl);
-  EXPECT_EQ(DetectPlatform({.dxcore = false, .tegra_files = true, .nvml = false, .gpu_names = {}}),
-            Platform::kTegra);
-  EXPECT_EQ(DetectPlatform(
-                {.dxcore = false, .tegra_files = true, .nvml = true, .gpu_names = {"NVIDIA H100"}}),
-            Platform::kNvml);
-  EXPECT_EQ(
-      DetectPlatform(
-          {.dxcore = false, .tegra_files = false, .nvml = true, .gpu_names = {"NVIDIA Thor"}}),
-      Platform::kTegra);
-  EXPECT_EQ(DetectPlatform({}), Platform::kUnknown);
-}
-
 }  // namespace
 }  // namespace ndp::inventory

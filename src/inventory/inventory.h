@@ -14,6 +14,7 @@
 namespace ndp::inventory {
 
 enum class Platform { kUnknown, kNvml, kTegra, kWsl };
+std::string_view PlatformName(Platform platform);  // "nvml"
 
 // "gpu1/gi2/access" → minor, from /proc/driver/nvidia-caps/mig-minors. G is the GPU *minor*.
 struct MigMinors {

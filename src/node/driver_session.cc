@@ -68,7 +68,11 @@ void DriverSession::OnOpened(Result<std::shared_ptr<nvml::Driver>> opened) {
   driver_ = *std::move(opened);
   last_ = driver_;
   signs_ = ReadChangeSigns(deps_.host, deps_.devices, driver_->library());
-  log::Info("driver session opened", {{"library", driver_->library().string()}});
+  if (driver_->library().empty()) {
+    log::Info("no NVML here: this system's GPU is used without it");
+  } else {
+    log::Info("driver session opened", {{"library", driver_->library().string()}});
+  }
   Scan();
 }
 
@@ -281,7 +285,7 @@ void DriverSession::Emit() {
   const inventory::Scan scan{.driver = info_, .gpus = Scanned(&guessed)};
   Remember(scan.gpus);
   inventory::Inventory inventory =
-      inventory::Assemble(inventory::Platform::kNvml, scan, deps_.host);
+      inventory::Assemble(deps_.loader.PlatformOf(scan), scan, deps_.host);
   targets_.clear();
   for (const inventory::Gpu& gpu : inventory.gpus)
     targets_.push_back({gpu.uuid(), gpu.pci_bus_id()});

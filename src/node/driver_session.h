@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "inventory/inventory.h"
 #include "inventory/links.h"
+#include "inventory/platform.h"
 #include "node/change_signs.h"
 #include "nvml/driver.h"
 #include "nvml/query_worker.h"
@@ -28,7 +29,7 @@ class DriverSession {
   struct Deps {
     os::EventLoop& loop;
     const Clock& clock;
-    nvml::Loader& loader;
+    inventory::PlatformLoader& loader;
     nvml::QueryWorker& worker;
     const os::HostFs& host;     // /proc and /sys
     const os::HostFs& devices;  // /dev

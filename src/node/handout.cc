@@ -9,6 +9,8 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "cdi/build.h"
+#include "cdi/discovery.h"
+#include "cdi/extra_classes.h"
 
 namespace ndp::node {
 namespace {
@@ -23,21 +25,22 @@ std::set<std::string> HeldUuids(const plugin::HeldDevices& held) {
 
 }  // namespace
 
-void Handout::PublishCdi(const config::Settings& settings,
+void Handout::PublishCdi(const config::Settings& settings, const cdi::Options& options,
                          const std::shared_ptr<const inventory::Inventory>& inventory,
                          const plugin::HeldDevices& held) {
-  const cdi::Options options = cdi::OptionsFrom(settings, cdi::ProcessEnvironment());
   const std::set<std::string> uuids = HeldUuids(held);
   const cdi::SpecDir dir(settings.cdi.spec_dir);
+  std::vector<std::string> extra_nodes = cdi::PresentExtras(options, driver_, host_);
   const bool same = inventory == inventory_ && options == options_ && uuids == held_ &&
-                    settings.cdi.spec_dir == folder_;
-  bool gone = false;
-  if (same && !offer_.names.empty()) {
+                    extra_nodes == extra_nodes_ && settings.cdi.spec_dir == folder_;
+  const bool there = std::ranges::all_of(offer_.files, [](const std::filesystem::path& file) {
     std::error_code ec;
-    gone = !std::filesystem::exists(dir.FileOf(fmt::format("{}/{}", cdi::kVendor, cdi::kGpuClass)),
-                                    ec);
+    return std::filesystem::exists(file, ec);
+  });
+  if (same && there && offer_.trouble.empty() && offer_.complete) return;
+  if (same && !there) {
+    log::Warning("a CDI file has gone: written again", {{"folder", settings.cdi.spec_dir}});
   }
-  if (same && !gone && offer_.trouble.empty()) return;
   if (!removed_disabled_) {
     removed_disabled_ = true;
     for (const auto& file : dir.RemoveDisabled(cdi::EnabledClasses(options))) {
@@ -51,11 +54,37 @@ void Handout::PublishCdi(const config::Settings& settings,
   options_ = options;
   folder_ = settings.cdi.spec_dir;
   held_ = uuids;
+  extra_nodes_ = std::move(extra_nodes);
   for (const std::string& warning : offer_.warnings) {
     if (std::ranges::find(before.warnings, warning) == before.warnings.end()) log::Warning(warning);
   }
-  if (!offer_.trouble.empty() && offer_.trouble != before.trouble) {
-    log::Error("CDI files cannot be had", {{"why", offer_.trouble}});
+  if (offer_.trouble.empty() || offer_.trouble == before.trouble) return;
+  if (std::ranges::find(offer_.warnings, offer_.trouble) != offer_.warnings.end()) return;
+  if (settings.plugin.uses_non_cdi()) {
+    log::Warning("CDI cannot be had: the other strategies go on", {{"why", offer_.trouble}});
+  } else {
+    log::Error("CDI files cannot be had: all devices are Unhealthy", {{"why", offer_.trouble}});
+  }
+}
+
+void Handout::AddImex(const config::Settings& settings, const cdi::Options& options,
+                      Answer& answer) const {
+  const cdi::Discovery discovery(options, driver_, host_);
+  const cdi::ImexChannels found = cdi::DiscoverImexChannels(discovery, settings.imex.channel_ids);
+  for (const int channel : settings.imex.channel_ids) {
+    if (std::ranges::find(found.missing, channel) == found.missing.end()) {
+      answer.imex_channels.push_back(channel);
+      continue;
+    }
+    const std::string path = fmt::format("/dev/nvidia-caps-imex-channels/channel{}", channel);
+    if (settings.imex.required) {
+      answer.trouble =
+          fmt::format("the IMEX channel {} is required and {} is missing", channel, path);
+    } else if (!settings.plugin.uses_cdi()) {  // else it is said where the class is dropped
+      answer.warnings.push_back(
+          fmt::format("IMEX channel {} is configured and {} is missing: containers do not get it",
+                      channel, path));
+    }
   }
 }
 
@@ -67,28 +96,17 @@ Handout::Answer Handout::Prepare(const config::Settings& settings,
        {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"}) {
     if (devices_.Device(node)) answer.control_nodes.emplace_back(node);
   }
-  for (const int channel : settings.imex.channel_ids) {
-    const std::string path = fmt::format("/dev/nvidia-caps-imex-channels/channel{}", channel);
-    if (devices_.Device(path)) {
-      answer.imex_channels.push_back(channel);
-    } else if (settings.imex.required) {
-      answer.trouble =
-          fmt::format("the IMEX channel {} is required and {} is missing", channel, path);
-    } else {
-      answer.warnings.push_back(
-          fmt::format("IMEX channel {} is configured and {} is missing: containers do not get it",
-                      channel, path));
-    }
-  }
+  const cdi::Options options = cdi::OptionsFrom(settings, cdi::ProcessEnvironment());
+  AddImex(settings, options, answer);
   if (!settings.plugin.uses_cdi() || inventory == nullptr) return answer;
-  PublishCdi(settings, inventory, held);
-  // The channels among the extras follow from imex_channels.
-  const std::string imex = cdi::OwnName(cdi::kImexClass, "");
-  for (const std::string& name : offer_.extras) {
-    if (!name.starts_with(imex)) answer.cdi_additional.push_back(name);
+  PublishCdi(settings, options, inventory, held);
+  answer.cdi_additional = offer_.extras;
+  if (settings.plugin.uses_non_cdi()) {
+    answer.all_without_cdi = !offer_.trouble.empty();
+    for (const auto& [uuid, why] : offer_.troubles) answer.without_cdi.insert(uuid);
+    return answer;
   }
-  if (settings.plugin.uses_non_cdi()) return answer;  // trouble with CDI is a warning then
-  if (!offer_.trouble.empty()) answer.trouble = offer_.trouble;
+  if (answer.trouble.empty()) answer.trouble = offer_.trouble;
   for (const auto& [uuid, why] : offer_.troubles) answer.device_trouble[uuid] = why;
   return answer;
 }

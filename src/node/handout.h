@@ -30,6 +30,9 @@ class Handout {
     std::vector<std::string> cdi_additional;
     std::map<std::string, std::string, std::less<>> device_trouble;  // by UUID
     std::string trouble;  // why nothing may be handed out; empty where it may
+    // With another strategy on, trouble with CDI costs a device its CDI name alone.
+    bool all_without_cdi = false;
+    std::set<std::string, std::less<>> without_cdi;  // by UUID
     std::vector<std::string> warnings;
   };
   // Writes CDI files where the settings ask for them and something has changed since the last call,
@@ -41,7 +44,8 @@ class Handout {
   void Forget() { inventory_ = nullptr; }
 
  private:
-  void PublishCdi(const config::Settings& settings,
+  void AddImex(const config::Settings& settings, const cdi::Options& options, Answer& answer) const;
+  void PublishCdi(const config::Settings& settings, const cdi::Options& options,
                   const std::shared_ptr<const inventory::Inventory>& inventory,
                   const plugin::HeldDevices& held);
 
@@ -52,6 +56,7 @@ class Handout {
   cdi::Options options_;
   std::string folder_;
   std::set<std::string> held_;
+  std::vector<std::string> extra_nodes_;
   cdi::Offer offer_;
   bool removed_disabled_ = false;
 };

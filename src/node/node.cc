@@ -32,6 +32,12 @@ os::HostFs DevicesRoot(const config::Common& common) {
   return driver.IsDirectory("/dev") ? driver : os::HostFs(common.host_root);
 }
 
+inventory::PlatformLoader::Place PlaceOf(const config::Common& common) {
+  return {.driver_root = common.driver_root_ctr_path,
+          .host_root = common.host_root,
+          .strategy = common.device_discovery_strategy};
+}
+
 inventory::Inventory WithoutExcluded(const config::Settings& settings,
                                      inventory::Inventory inventory) {
   const resource::Selection selection = resource::SelectGpus(settings.devices, inventory);
@@ -48,10 +54,6 @@ std::vector<std::string> NotThereYet(const config::Settings& settings) {
   std::vector<std::string> warnings;
   if (!settings.common.node_config_label.empty()) {
     warnings.emplace_back("node-config-label is not there yet: the configuration is the file's");
-  }
-  if (settings.common.device_discovery_strategy == config::DiscoveryStrategy::kTegra) {
-    warnings.emplace_back(
-        "device-discovery-strategy tegra is not there yet: devices are found by NVML");
   }
   if (settings.sharing.strategy == config::SharingStrategy::kMps) {
     warnings.emplace_back(
@@ -70,7 +72,8 @@ Node::Node(config::Loaded loaded, Deps deps)
       host_(settings().common.host_root),
       driver_root_(settings().common.driver_root_ctr_path),
       devices_(DevicesRoot(settings().common)),
-      loader_(settings().common.driver_root_ctr_path),
+      nvml_(settings().common.driver_root_ctr_path),
+      loader_(nvml_, PlaceOf(settings().common)),
       handout_(driver_root_, host_, devices_),
       holders_(
           deps_.loop, [this](Holders::Answer answer) { AskWhoHolds(std::move(answer)); },
@@ -200,17 +203,19 @@ void Node::WatchFolders() {
   if (socket_watch_ && !socket_watch_->watching()) {
     log::Warning("the socket folder is missing: waiting for it", {{"folder", sockets}});
   }
-  for (const char* folder : {"/dev", "/dev/nvidia-caps"}) {
-    device_watches_.push_back(watch(devices_.Path(folder), [this](os::DirWatch::Change change,
-                                                                  std::string_view name) {
-      const bool ours = name.starts_with("nvidia") || change == os::DirWatch::Change::kLookAgain;
-      if (!ours || change == os::DirWatch::Change::kWritten || devices_settle_) return;
-      devices_settle_ = deps_.loop.After(kDevicesSettle, [this] {
-        devices_settle_.Cancel();
-        session_->OnDeviceNodes();
-      });
-    }));
+  for (const char* folder : {"/dev", "/dev/nvidia-caps", "/dev/nvidia-caps-imex-channels"}) {
+    device_watches_.push_back(
+        watch(devices_.Path(folder), [this](os::DirWatch::Change change, std::string_view name) {
+          const bool ours = name.starts_with("nvidia") || name.starts_with("channel") ||
+                            change == os::DirWatch::Change::kLookAgain;
+          if (!ours || change == os::DirWatch::Change::kWritten || devices_settle_) return;
+          devices_settle_ = deps_.loop.After(kDevicesSettle, [this] {
+            devices_settle_.Cancel();
+            session_->OnDeviceNodes();
+          });
+        }));
   }
+  WatchSpecs();
   if (const std::string& file = settings().common.config_file; !file.empty()) {
     auto opened =
         FileWatch::Open(deps_.loop, file, [this] { Reload("the configuration file has changed"); });
@@ -221,6 +226,18 @@ void Node::WatchFolders() {
                    {{"why", opened.error().message()}});
     }
   }
+}
+
+// A file of ours that goes is put back at once; without a watch the poll sees it.
+void Node::WatchSpecs() {
+  spec_watch_.reset();
+  if (!settings().plugin.uses_cdi()) return;
+  using Change = os::DirWatch::Change;
+  auto opened = os::DirWatch::Open(
+      deps_.loop, settings().cdi.spec_dir, [this](Change change, std::string_view) {
+        if (change == Change::kVanished || change == Change::kLookAgain) ScheduleReconcile();
+      });
+  if (opened) spec_watch_ = *std::move(opened);
 }
 
 void Node::OnSocketFolder(os::DirWatch::Change change, std::string_view name) {
@@ -261,6 +278,7 @@ void Node::OnInventory(const std::shared_ptr<nvml::Driver>& driver, inventory::I
   }
   if (first) {
     log::Info("GPUs found", {{"count", std::to_string(fresh.gpus.size())},
+                             {"platform", std::string(inventory::PlatformName(fresh.platform))},
                              {"driver", fresh.driver.driver_version}});
   }
   // Health hears what the scan really found, but for GPUs that do not exist for us.
@@ -321,7 +339,14 @@ void Node::OnDriverFailed(const Error& why) {
   const bool news = driver_error_ != why.message();
   driver_error_ = why.message();
   if (inventory_ == nullptr && settings().common.fail_on_init_error) {
-    log::Error("no usable NVIDIA driver (fail-on-init-error is set)", {{"why", why.message()}});
+    if (settings().plugin.uses_cdi()) {
+      log::Error(
+          "device-list-strategy: the CDI strategies work on systems with NVML, on WSL and on Tegra "
+          "(fail-on-init-error is set)",
+          {{"why", why.message()}});
+    } else {
+      log::Error("no usable NVIDIA driver (fail-on-init-error is set)", {{"why", why.message()}});
+    }
     return Stop(kFailed);
   }
   if (news || limit_.Allow("driver")) {
@@ -376,11 +401,17 @@ void Node::Adopt(config::Loaded next) {
   if (settings().plugin.rescan_interval != before.plugin.rescan_interval) {
     session_->set_rescan_interval(settings().plugin.rescan_interval);
   }
-  if (settings().common.driver_root_ctr_path != before.common.driver_root_ctr_path) {
-    loader_.set_driver_root(settings().common.driver_root_ctr_path);
+  if (settings().common.driver_root_ctr_path != before.common.driver_root_ctr_path ||
+      settings().common.device_discovery_strategy != before.common.device_discovery_strategy) {
+    nvml_.set_driver_root(settings().common.driver_root_ctr_path);
+    loader_.set_place(PlaceOf(settings().common));
     driver_root_ = os::HostFs(settings().common.driver_root_ctr_path);
     devices_ = DevicesRoot(settings().common);
-    session_->Refresh("the driver root has changed");
+    session_->Refresh("the driver root or the way of discovery has changed");
+  }
+  if (settings().cdi.spec_dir != before.cdi.spec_dir ||
+      settings().plugin.uses_cdi() != before.plugin.uses_cdi()) {
+    WatchSpecs();
   }
   ScheduleReconcile();
 }

@@ -19,6 +19,7 @@
 #include "health/board.h"
 #include "health/monitor.h"
 #include "inventory/inventory.h"
+#include "inventory/platform.h"
 #include "metrics/registry.h"
 #include "node/control.h"
 #include "node/driver_session.h"
@@ -70,6 +71,7 @@ class Node {
   void OpenControl();
   void ExitWhereStale();
   void WatchFolders();
+  void WatchSpecs();
   void OnSocketFolder(os::DirWatch::Change change, std::string_view name);
   void OnSignal(int signal);
   void Stop(int code);
@@ -109,7 +111,8 @@ class Node {
   os::HostFs host_;
   os::HostFs driver_root_;
   os::HostFs devices_;
-  nvml::DlLoader loader_;
+  nvml::DlLoader nvml_;
+  inventory::PlatformLoader loader_;
   Handout handout_;
   Holders holders_;
 
@@ -141,6 +144,7 @@ class Node {
 
   std::unique_ptr<os::DirWatch> socket_watch_;
   std::vector<std::unique_ptr<os::DirWatch>> device_watches_;
+  std::unique_ptr<os::DirWatch> spec_watch_;                          // null without CDI
   std::map<std::string, std::unique_ptr<os::DirWatch>> mps_watches_;  // by resource
   std::unique_ptr<FileWatch> config_watch_;
   std::vector<os::EventLoop::Handle> signals_;

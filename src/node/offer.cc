@@ -113,6 +113,7 @@ Offer OfferOf(const OfferInputs& in, const resource::Resource& resource) {
                          .replicas = device.replicas,
                          .mig = device.mig(),
                          .mps = device.mps,
+                         .cdi = !in.all_without_cdi && !in.without_cdi.contains(device.uuid),
                          .device_nodes = device.device_nodes});
     const std::string trouble = Trouble(in, resource, device);
     offer.waits_for_pods = offer.waits_for_pods || HeldElsewhere(in, device, resource.name);

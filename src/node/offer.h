@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,9 @@ struct OfferInputs {
   std::string trouble;                                               // of all; empty: none
   std::vector<int> imex_channels;
   std::vector<std::string> cdi_additional;
+  // Devices whose CDI names are left out of answers, since the other strategies do.
+  bool all_without_cdi = false;
+  std::set<std::string, std::less<>> without_cdi;  // by UUID
   bool index_in_doubt = false;
   MonoTime now;
 };

@@ -62,6 +62,18 @@ TEST_F(OfferTest, AVerdictReachesEveryReplica) {
   EXPECT_THAT(Reasons(Build()), ElementsAre("XID 79", "XID 79", "", ""));
 }
 
+// Only where another strategy hands it out as well; else the reason is in device_trouble.
+TEST_F(OfferTest, ADeviceWithoutACdiNameIsOfferedWithoutIt) {
+  OfferInputs in = Inputs();
+  in.without_cdi = {"GPU-1"};
+  const auto offers = BuildOffers(in);
+  EXPECT_THAT(Reasons(offers), ElementsAre("", ""));
+  EXPECT_TRUE(offers[0].resource.units[0].cdi);
+  EXPECT_FALSE(offers[0].resource.units[1].cdi);
+  in.all_without_cdi = true;
+  EXPECT_FALSE(BuildOffers(in)[0].resource.units[0].cdi);
+}
+
 TEST_F(OfferTest, WhatAPodHoldsUnderAnotherNameIsNotOfferedTwice) {
   held_.Add("nvidia.com/gpu.shared", "GPU-1::3");
   EXPECT_THAT(Reasons(Build()), ElementsAre("", "a pod holds it as nvidia.com/gpu.shared"));

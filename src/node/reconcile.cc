@@ -81,6 +81,8 @@ void Node::Reconcile() {
                  .trouble = std::move(handout.trouble),
                  .imex_channels = std::move(handout.imex_channels),
                  .cdi_additional = std::move(handout.cdi_additional),
+                 .all_without_cdi = handout.all_without_cdi,
+                 .without_cdi = std::move(handout.without_cdi),
                  .index_in_doubt = index_in_doubt_,
                  .now = deps_.clock.Now()};
   for (const auto& [name, server] : servers_) {

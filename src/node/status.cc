@@ -8,8 +8,6 @@
 namespace ndp::node {
 namespace {
 
-constexpr const char* kPlatforms[] = {"unknown", "nvml", "tegra", "wsl"};
-
 doc::Value GpuStatus(const inventory::Gpu& gpu) {
   doc::Value out = doc::Value::Map();
   out.Set("index", gpu.index());
@@ -59,7 +57,7 @@ doc::Value Node::StatusDocument() const {
   doc::Value& gpus = out.Set("gpus", doc::Value::List());
   if (inventory_ != nullptr) {
     driver.Set("version", inventory_->driver.driver_version);
-    driver.Set("platform", kPlatforms[static_cast<int>(inventory_->platform)]);
+    driver.Set("platform", std::string(inventory::PlatformName(inventory_->platform)));
     driver.Set("linksRead", links_ != nullptr);
     for (const inventory::Gpu& gpu : inventory_->gpus) gpus.Append(GpuStatus(gpu));
     doc::Value& broken = out.Set("unreadableGpus", doc::Value::List());

@@ -66,9 +66,12 @@ void AddCdi(const ResourceView& view, const std::vector<std::size_t>& units,
   const AllocateOptions& options = view.options();
   if (!options.cdi_annotations && !options.cdi_cri) return;
   std::vector<std::string_view> names;
-  for (const std::size_t unit : units) names.push_back(view.unit(unit).cdi_name);
+  for (const std::size_t unit : units) {
+    if (view.units()[unit].cdi) names.push_back(view.unit(unit).cdi_name);
+  }
   const auto& common = view.prepared().cdi_names;
   names.insert(names.end(), common.begin(), common.end());
+  if (names.empty()) return;
   if (options.cdi_annotations) {
     answer.annotation.emplace(
         fmt::format("{}nvidia-device-plugin_{}", options.cdi_annotation_prefix, RandomUuid(random)),

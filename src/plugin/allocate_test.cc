@@ -148,7 +148,8 @@ TEST_F(AllocateTest, CdiNamesDevicesThenChannelsThenTheAdditionalOnes) {
   options_.cdi_annotations = true;
   options_.cdi_cri = true;
   options_.imex_channels = {0};
-  options_.cdi_additional = {"k8s.device-plugin.nvidia.com/gds=all"};
+  options_.cdi_additional = {"k8s.device-plugin.nvidia.com/imex-channel=0",
+                             "k8s.device-plugin.nvidia.com/gds=all"};
   const auto answer = Ask(resource_, {"GPU-a", "GPU-z"});
   ASSERT_THAT(answer, IsOk());
   EXPECT_THAT(answer->cdi, ElementsAre("k8s.device-plugin.nvidia.com/gpu=GPU-z",
@@ -165,6 +166,21 @@ TEST_F(AllocateTest, CdiNamesDevicesThenChannelsThenTheAdditionalOnes) {
   const auto again = Ask(resource_, {"GPU-a"});
   ASSERT_THAT(again, IsOk());
   EXPECT_NE(again->annotation_key, answer->annotation_key) << "a name of its own per container";
+}
+
+// With another strategy on, a name that no runtime can resolve would only stop the container.
+TEST_F(AllocateTest, ADeviceWithoutACdiEntryIsHandedOutByTheOtherStrategies) {
+  options_.cdi_annotations = true;
+  options_.cdi_cri = true;
+  resource_.units[0].cdi = false;
+  const auto both = Ask(resource_, {"GPU-a", "GPU-z"});
+  ASSERT_THAT(both, IsOk());
+  EXPECT_EQ(both->envs.at("NVIDIA_VISIBLE_DEVICES"), "GPU-z,GPU-a");
+  EXPECT_THAT(both->cdi, ElementsAre("k8s.device-plugin.nvidia.com/gpu=GPU-a"));
+  const auto none = Ask(resource_, {"GPU-z"});
+  ASSERT_THAT(none, IsOk());
+  EXPECT_THAT(none->cdi, IsEmpty());
+  EXPECT_EQ(none->annotation, "") << "an empty annotation is no valid one";
 }
 
 TEST_F(AllocateTest, CdiNamesFollowTheIdStrategyAndThePrefix) {

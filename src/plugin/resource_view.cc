@@ -87,7 +87,6 @@ void ResourceView::PrepareCommon() {
         {.container_path = fmt::format("{}/imex/{}", kListMountRoot, channel),
          .host_path = std::string(kListMountSource)});
     common_.imex_specs.push_back(Spec(options.dev_root, ImexChannelPath(channel)));
-    common_.cdi_names.push_back(fmt::format("{}/imex-channel={}", options.cdi_vendor, channel));
   }
   for (const std::string& node : options.control_nodes) {
     common_.control_specs.push_back(Spec(options.dev_root, node));

@@ -42,7 +42,8 @@ struct AllocateOptions {
   bool fail_requests_greater_than_one = false;
 
   std::string cdi_vendor = "k8s.device-plugin.nvidia.com";
-  std::vector<std::string> cdi_additional;  // qualified names: gdrcopy, gds, mofed with a spec
+  // Qualified names after those of the units: IMEX channels, gdrcopy, gds, mofed with a spec.
+  std::vector<std::string> cdi_additional;
   std::string cdi_annotation_prefix = "cdi.k8s.io/";
 
   bool operator==(const AllocateOptions&) const = default;
@@ -56,6 +57,7 @@ struct Unit {
   int replicas = 0;   // 0: not shared
   bool mig = false;
   bool mps = false;                       // its replicas are clients of an MPS daemon
+  bool cdi = true;                        // runtimes can resolve its CDI name
   std::vector<std::string> device_nodes;  // container paths
 
   bool operator==(const Unit&) const = default;

@@ -261,6 +261,14 @@ TEST(BuildTest, WslIsOneDeviceForAllGpus) {
   EXPECT_THAT(set.resources[0].devices[0].device_nodes, ElementsAre("/dev/dxg"));
 }
 
+TEST(BuildTest, WslWithoutNvmlIsOneDeviceTooAndNoneWhereNvmlCountsNoGpu) {
+  inventory::Inventory inventory;
+  inventory.platform = inventory::Platform::kWsl;
+  EXPECT_EQ(Built({}, inventory).resources.size(), 1U);
+  inventory.driver.driver_version = "570.86.15";
+  EXPECT_THAT(Built({}, inventory).resources, IsEmpty());
+}
+
 TEST(BuildTest, NoGpuMeansNoResourceAndNothingToComplainOf) {
   config::Settings settings;
   settings.sharing.strategy = config::SharingStrategy::kTimeSlicing;

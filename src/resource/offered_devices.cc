@@ -163,7 +163,9 @@ OfferedDevices OfferDevices(const config::Settings& settings, const inventory::I
     return offering.Take();
   }
   if (inventory.platform == inventory::Platform::kWsl) {
-    if (!selection.gpus.empty()) offering.AddAll("all", "all", {"/dev/dxg"});
+    // Without NVML nobody counts the GPUs: /dev/dxg is all of them, however many.
+    const bool uncounted = inventory.driver.driver_version.empty() && inventory.broken.empty();
+    if (!selection.gpus.empty() || uncounted) offering.AddAll("all", "all", {"/dev/dxg"});
     return offering.Take();
   }
 

@@ -64,12 +64,13 @@ class UnixHttp(http.client.HTTPConnection):
 class Plugin:
     """One running `ndp device-plugin`."""
 
-    def __init__(self, node: "Node", args: list[str], env: dict[str, str], name: str, listen: bool) -> None:
+    def __init__(self, node: "Node", args: list[str], env: dict[str, str], name: str, listen: bool,
+                 driver_root: str) -> None:
         self.web = node.dir / f"{name}.web"
         self.log_path = node.dir / f"{name}.log"
         command = [
             str(BIN / "ndp"), "device-plugin",
-            f"--driver-root-ctr-path={node.dir / 'root'}", f"--host-root={node.dir / 'root'}",
+            f"--driver-root-ctr-path={node.dir / 'root' / driver_root}", f"--host-root={node.dir / 'root'}",
             f"--kubelet-socket={node.kubelet_dir / 'kubelet.sock'}",
             *([f"--listen-address={self.web}"] if listen else []), f"--cdi-spec-dir={node.dir / 'cdi'}", *args,
         ]  # fmt: skip
@@ -147,6 +148,19 @@ class Node:
         """MIG mode and a layout, before any client has the GPU open."""
         self.sim("mig", "--gpu", str(gpu), "--mode", "on", "--profiles", profiles)
 
+    def add_device(self, path: str, major: int, minor: int) -> None:
+        """One more device node, where nodes cannot be made in dev.list alone."""
+        with (self.dir / "root/dev.list").open("a") as devices:
+            devices.write(f"{path} c {major} {minor} 0666 0\n")
+
+    def cdi(self, device_class: str = "gpu") -> dict[str, Any] | None:
+        """A CDI file that the plugin has written, if it has."""
+        file = self.cdi_file(device_class)
+        return json.loads(file.read_text()) if file.exists() else None
+
+    def cdi_file(self, device_class: str = "gpu") -> pathlib.Path:
+        return self.dir / "cdi" / f"k8s.device-plugin.nvidia.com-{device_class}.json"
+
     def calls(self) -> dict[str, int]:
         """How often each NVML function was called, by all clients."""
         totals: dict[str, int] = {}
@@ -199,11 +213,11 @@ class Node:
 
     # -- the plugin -------------------------------------------------------------------------------
     def start_plugin(self, *args: str, config: dict[str, Any] | None = None, env: dict[str, str] | None = None,
-                     name: str = "", listen: bool = True) -> Plugin:
+                     name: str = "", listen: bool = True, driver_root: str = "") -> Plugin:
         extra = list(args)
         if config is not None:
             extra.append(f"--config-file={self.write_config(config)}")
-        plugin = Plugin(self, extra, env or {}, name or f"plugin{len(self.plugins)}", listen)
+        plugin = Plugin(self, extra, env or {}, name or f"plugin{len(self.plugins)}", listen, driver_root)
         self.plugins.append(plugin)
         return plugin
 
