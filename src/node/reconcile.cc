@@ -43,8 +43,8 @@ void Node::ScheduleReconcile() {
 void Node::Reconcile() {
   if (stopping_ || !looked_) return;
   holders_.Read(settings().plugin.socket_dir);
-  static const inventory::Inventory kNothing;
-  const inventory::Inventory& inventory = inventory_ ? *inventory_ : kNothing;
+  static const inventory::Inventory nothing;
+  const inventory::Inventory& inventory = inventory_ ? *inventory_ : nothing;
   const bool loading = std::exchange(loading_, false) && inventory_ != nullptr;
   auto built =
       resource::Build(settings(), inventory,

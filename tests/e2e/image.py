@@ -3,6 +3,7 @@
 No registry is asked. The image also plays the sandbox ("pause") container.
 """
 
+import hashlib
 import io
 import json
 import os
@@ -69,8 +70,6 @@ def _layer(folder: pathlib.Path) -> bytes:
 
 def make(folder: pathlib.Path) -> pathlib.Path:
     """Writes the image as `docker save` would; returns the file."""
-    import hashlib
-
     layer = _layer(folder)
     machine = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
     config = json.dumps({

@@ -1,6 +1,5 @@
 """Pods live on through restarts of the plugin and the kubelet, and through faults."""
 
-import pytest
 from container import Added
 from driver import check_driver
 from realnode import main_container
