@@ -51,6 +51,9 @@ class FakeMachine final : public nvml::Loader {
     int session_status = nvml::kSuccess;
     std::optional<Error> init_error;
     std::map<std::string, int> calls;
+    bool time_held = false;
+    std::chrono::milliseconds time{0};  // where it is held
+    int waiting = 0;                    // in EventSource::Wait
 
     Gpu* Find(const std::string& pci_bus_id) {
       const auto at = std::ranges::find_if(
@@ -136,6 +139,22 @@ class FakeMachine final : public nvml::Loader {
   }
   void SetInitError(std::optional<Error> error) {
     Locked([&](State& state) { state.init_error = std::move(error); });
+  }
+
+  // From now on waits for events take the machine's own time, which passes by PassTime alone.
+  void HoldTime() {
+    Locked([](State& state) { state.time_held = true; });
+  }
+  void PassTime(std::chrono::milliseconds span) {
+    Locked([&](State& state) { state.time += span; });
+  }
+  // Ends it: whoever waits has waited long enough.
+  void LetTimeGo() {
+    Locked([](State& state) { state.time_held = false; });
+  }
+  // Threads that are waiting for events now.
+  int waiting() const {
+    return Read([](const State& s) { return s.waiting; });
   }
 
   int open_sessions() const {
@@ -291,10 +310,19 @@ class FakeMachine final : public nvml::Loader {
       ++state_->calls["Wait"];
       Set& set = state_->sets[id_];
       int status = nvml::kSuccess;
-      state_->changed.wait_for(lock, timeout, [&] {
+      const auto over = [&] {
         status = WaitStatus(set);
         return status != nvml::kSuccess || !set.events.empty();
-      });
+      };
+      ++state_->waiting;
+      if (state_->time_held) {
+        const auto end = state_->time + timeout;
+        state_->changed.wait(lock,
+                             [&] { return over() || !state_->time_held || state_->time >= end; });
+      } else {
+        state_->changed.wait_for(lock, timeout, over);
+      }
+      --state_->waiting;
       if (status != nvml::kSuccess) return Fail(status, "Wait");
       if (set.events.empty()) return std::nullopt;
       nvml::Event event = std::move(set.events.front());

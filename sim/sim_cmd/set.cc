@@ -136,7 +136,21 @@ Status Apply(const Options& options, Gpu& gpu) {
   return {};
 }
 
+// Nothing to set is a mistake in a script, not a wish.
+bool Empty(const Options& o) {
+  return !o.recovery_action && !o.temperature && o.thresholds.empty() && !o.remap_pending &&
+         !o.remap_failure && !o.remap_correctable && !o.remap_uncorrectable && !o.no_remap &&
+         !o.retired_pending && !o.ecc_corrected && !o.ecc_uncorrected && !o.pcie_replay &&
+         o.compute_mode.empty() && o.fabric.empty() && !o.fabric_health && !o.event_types &&
+         !o.memory_used_mib && !o.power && !o.utilization && o.processes.empty() && !o.no_processes;
+}
+
 Status Run(sim_control::Simulation& simulation, const Options& options) {
+  if (Empty(options)) {
+    return Error(Code::kInvalidArgument,
+                 "nothing to set: give --recovery-action, --temperature or "
+                 "another value (--help shows them)");
+  }
   NDP_TRY(const std::uint32_t slot, simulation.FindGpu(options.gpu));
   return simulation.machine().Write([&](Control& control) -> Status {
     Gpu changed = control.gpus[slot];

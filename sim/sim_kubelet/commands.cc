@@ -19,6 +19,9 @@ const char* const kCommandHelp =
   preferred   resource*, count*, available ([]: all healthy), must_include ([])
   raw-allocate resource*, devices*            Allocate for any ids, past all bookkeeping
   drop-stream resource*, endpoint             end a ListAndWatch stream
+  open-stream   resource*, stream*            one more stream, on a connection of its own
+  close-stream  stream*
+  streams                                     what each of those has seen
   refuse      count (1), message              the next Register calls fail
   delay       ms*, count (1)                  the next Register calls wait first
   stop        leave_socket (false)            leave_socket: as after kill -9
@@ -174,6 +177,17 @@ Result<doc::Value> Commands::Dispatch(const doc::Value& command) {
     NDP_TRY(const std::string resource, fields.Text("resource"));
     return Done(kubelet_.DropStream(resource, fields.TextOr("endpoint", "")));
   }
+  if (name == "open-stream")
+    return Done(OpenStream(fields.Text("resource"), fields.Text("stream")));
+  if (name == "close-stream") {
+    NDP_TRY(const std::string stream, fields.Text("stream"));
+    return Done(streams_.Close(stream));
+  }
+  if (name == "streams") {
+    doc::Value answer = doc::Value::Map();
+    answer.Set("streams", streams_.Describe());
+    return answer;
+  }
   if (name == "stop") return Done(Stop(command));
   if (name == "start") return Start(command, false);
   if (name == "restart") return Start(command, true);
@@ -182,6 +196,14 @@ Result<doc::Value> Commands::Dispatch(const doc::Value& command) {
     return doc::Value::Map();
   }
   return Error(Code::kInvalidArgument, "unknown command '" + name + "'\n" + kCommandHelp);
+}
+
+Status Commands::OpenStream(const Result<std::string>& resource,
+                            const Result<std::string>& stream) {
+  if (!resource.ok()) return resource.error();
+  if (!stream.ok()) return stream.error();
+  NDP_TRY(const auto socket, kubelet_.SocketOf(*resource));
+  return streams_.Open(*stream, socket);
 }
 
 Status Commands::Stop(const doc::Value& command) {

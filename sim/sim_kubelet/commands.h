@@ -13,6 +13,7 @@
 
 #include "os/event_loop.h"
 #include "sim_kubelet/kubelet.h"
+#include "sim_kubelet/streams.h"
 
 namespace ndp::sim_kubelet {
 
@@ -30,10 +31,12 @@ class Commands {
   Result<doc::Value> Dispatch(const doc::Value& command);
   Result<doc::Value> Start(const doc::Value& command, bool stop_first);
   Status Stop(const doc::Value& command);
+  Status OpenStream(const Result<std::string>& resource, const Result<std::string>& stream);
 
   os::EventLoop::Poster loop_;
   Kubelet& kubelet_;
   std::function<void()> quit_;
+  Streams streams_;
 };
 
 }  // namespace ndp::sim_kubelet

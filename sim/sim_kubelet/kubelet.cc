@@ -122,6 +122,12 @@ Result<doc::Value> Kubelet::CallAllocate(const std::string& resource,
   return answer;
 }
 
+Result<std::filesystem::path> Kubelet::SocketOf(const std::string& resource) const {
+  NDP_TRY(const auto session, Current());
+  NDP_TRY(const std::string endpoint, session->EndpointOf(resource));
+  return options_.folder / endpoint;
+}
+
 Status Kubelet::DropStream(const std::string& resource, const std::string& endpoint) {
   NDP_TRY(const auto session, Current());
   return session->DropStream(resource, endpoint);

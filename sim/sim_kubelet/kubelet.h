@@ -71,6 +71,8 @@ class Kubelet {
                                    const std::vector<std::string>& must_include, int size);
   Result<doc::Value> CallAllocate(const std::string& resource, const std::vector<std::string>& ids);
 
+  // The socket of the endpoint that is asked.
+  Result<std::filesystem::path> SocketOf(const std::string& resource) const;
   // Of the endpoint, or (empty) of the one that is asked.
   Status DropStream(const std::string& resource, const std::string& endpoint);
   void SetRegisterFault(const RegisterFault& fault);

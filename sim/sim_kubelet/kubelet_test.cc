@@ -312,6 +312,32 @@ TEST_P(KubeletTest, AnIdThatLeavesDuringAllocateCrashesIt) {
   EXPECT_THAT(Events(), Contains("crashed"));
 }
 
+TEST_P(KubeletTest, FurtherStreamsEachSeeTheirLists) {
+  ASSERT_EQ(plugin_->Register(), "");
+  ASSERT_THAT(Wait(2, 2), IsOk());
+  const auto until = [this](const char* part) {
+    const SystemClock clock;
+    const MonoTime end = clock.Now() + std::chrono::seconds(10);
+    while (Do(R"({"command":"streams"})").find(part) == std::string::npos && clock.Now() < end) {
+      std::this_thread::yield();
+    }
+    EXPECT_THAT(Do(R"({"command":"streams"})"), HasSubstr(part));
+  };
+  constexpr const char* kOpenA =
+      R"({"command":"open-stream","resource":"nvidia.com/gpu","stream":"A"})";
+  EXPECT_EQ(Do(kOpenA), R"({"ok":true})");
+  EXPECT_THAT(Do(kOpenA), HasSubstr("stream 'A' is open"));
+  until(R"("A":{"open":true,"lists":1,"devices":2,"unhealthy":[]})");
+  EXPECT_EQ(Do(R"({"command":"close-stream","stream":"A"})"), R"({"ok":true})");
+  EXPECT_THAT(Do(R"({"command":"close-stream","stream":"B"})"), HasSubstr("no stream 'B'"));
+  EXPECT_EQ(Do(R"({"command":"open-stream","resource":"nvidia.com/gpu","stream":"B"})"),
+            R"({"ok":true})");
+  until(R"("B":{"open":true,"lists":1)");
+  plugin_->Set({{"g0", false}, {"g1", true}});
+  until(R"("B":{"open":true,"lists":2,"devices":2,"unhealthy":["g0"]})");
+  EXPECT_THAT(Do(R"({"command":"streams"})"), HasSubstr(R"("A":{"open":false,"lists":1)"));
+}
+
 TEST_P(KubeletTest, AnUnknownCommandListsThemAll) {
   EXPECT_THAT(Do(R"({"command":"dance"})"), HasSubstr("drop-stream"));
   EXPECT_THAT(Do("{"), HasSubstr(R"("ok":false)"));

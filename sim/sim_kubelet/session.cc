@@ -295,6 +295,12 @@ Result<std::shared_ptr<PluginClient>> Kubelet::Session::ClientOf(
   return Error(Code::kNotFound, "nobody serves " + resource);
 }
 
+Result<std::string> Kubelet::Session::EndpointOf(const std::string& resource) const {
+  const std::lock_guard lock(mutex_);
+  if (const Endpoint* endpoint = book_.registrations().Find(resource)) return endpoint->path;
+  return Error(Code::kNotFound, "nobody serves " + resource);
+}
+
 std::vector<std::string> Kubelet::Session::HealthyOf(const std::string& resource) const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> ids;

@@ -57,6 +57,7 @@ class Kubelet::Session {
   Status ReleasePod(const std::string& pod);
   // Who is asked for the resource.
   Result<std::shared_ptr<PluginClient>> ClientOf(const std::string& resource) const;
+  Result<std::string> EndpointOf(const std::string& resource) const;
   std::vector<std::string> HealthyOf(const std::string& resource) const;
   Status DropStream(const std::string& resource, const std::string& endpoint);
   doc::Value Describe() const;

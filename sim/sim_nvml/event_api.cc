@@ -1,5 +1,6 @@
 // Event sets.
 #include <algorithm>
+#include <limits>
 
 #include "sim_nvml/call.h"
 
@@ -10,9 +11,6 @@ using sim_state::Event;
 using sim_state::kEventRing;
 
 constexpr std::int64_t kMillisecond = 1'000'000;
-// A wait without end still looks around now and then: a rule may have ended by the clock. Rarely,
-// since these wake-ups are counted as the client's own.
-constexpr std::int64_t kLongestNap = 5000 * kMillisecond;
 
 // The next event for the set, if one has come.
 bool Take(const Machine& machine, EventSet& set, EventData* data) {
@@ -48,6 +46,20 @@ bool HoldsLostGpu(const Machine& machine, EventSet& set) {
   });
 }
 
+// Changes wake a wait; a rule that ends by the clock does not, so it is slept until that. An idle
+// wait is one wake-up, as with a real driver.
+std::int64_t UntilRuleEnds(const Machine& machine) {
+  return machine.Read([](const sim_state::Control& control) {
+    const std::int64_t now = sim_state::MonotonicNs();
+    std::int64_t next = std::numeric_limits<std::int64_t>::max();
+    for (unsigned i = 0; i < control.rule_count && i < sim_state::kMaxRules; ++i) {
+      const std::int64_t end = control.rules[i].until_ns;
+      if (end > now) next = std::min(next, end - now);
+    }
+    return next;
+  });
+}
+
 Return Wait(unsigned function, Handle handle, EventData* data, unsigned timeout_ms) {
   std::shared_ptr<const SessionView> view;
   if (const Return status = BeginSystem(function, &view)) return status;
@@ -68,7 +80,7 @@ Return Wait(unsigned function, Handle handle, EventData* data, unsigned timeout_
     if (HoldsLostGpu(*machine, *set)) return kGpuIsLost;
     const std::int64_t left = deadline - sim_state::MonotonicNs();
     if (left <= 0) return kTimeout;
-    library.Wait(*machine, seen, std::min(left, kLongestNap));
+    library.Wait(*machine, seen, std::min(left, UntilRuleEnds(*machine)));
   }
 }
 

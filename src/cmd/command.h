@@ -29,6 +29,7 @@ std::string VersionText();
 
 int RunCdi(const std::string& name, const std::vector<std::string>& args);
 int RunDevicePlugin(const std::string& name, const std::vector<std::string>& args);
+int RunExamine(const std::string& name, const std::vector<std::string>& args);
 int RunHealth(const std::string& name, const std::vector<std::string>& args);
 int RunInventory(const std::string& name, const std::vector<std::string>& args);
 int RunRelease(const std::string& name, const std::vector<std::string>& args);

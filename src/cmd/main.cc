@@ -15,6 +15,7 @@ constexpr Command kCommands[] = {
     {"health", "", "show verdicts and reasons; clear a GPU by hand", RunHealth},
     {"release", "", "let go of the driver for a reset or a MIG change", RunRelease},
     {"resume", "", "end a release", RunResume},
+    {"examine", "", "look at one GPU as health checks do, in a session of its own", RunExamine},
     {"inventory", "", "print what the driver says of this node, as JSON", RunInventory},
     {"cdi", "", "write, list or check Container Device Interface files", RunCdi},
 };

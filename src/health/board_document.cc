@@ -4,6 +4,20 @@
 
 namespace ndp::health {
 
+void AddVerdict(doc::Value& entry, const DeviceHealth& device) {
+  if (!device.healthy) {
+    entry.Set("reason", device.reason);
+    entry.Set("class", device.cause_class);
+    if (device.xid) entry.Set("xid", *device.xid);
+    entry.Set("since", FormatWallTime(device.since));
+    entry.Set("count", device.count);
+    entry.Set("nextStep", device.next_step);
+  }
+  if (device.warnings.empty()) return;
+  doc::Value& warnings = entry.Set("warnings", doc::Value::List());
+  for (const std::string& warning : device.warnings) warnings.Append(warning);
+}
+
 doc::Value BoardDocument(const HealthBoard& board) {
   doc::Value out = doc::Value::Map();
   doc::Value driver = doc::Value::Map();
@@ -19,18 +33,7 @@ doc::Value BoardDocument(const HealthBoard& board) {
     doc::Value entry = doc::Value::Map();
     entry.Set("device", uuid);
     entry.Set("verdict", device.healthy ? "Healthy" : "Unhealthy");
-    if (!device.healthy) {
-      entry.Set("reason", device.reason);
-      entry.Set("class", device.cause_class);
-      if (device.xid) entry.Set("xid", *device.xid);
-      entry.Set("since", FormatWallTime(device.since));
-      entry.Set("count", device.count);
-      entry.Set("nextStep", device.next_step);
-    }
-    if (!device.warnings.empty()) {
-      doc::Value& warnings = entry.Set("warnings", doc::Value::List());
-      for (const std::string& warning : device.warnings) warnings.Append(warning);
-    }
+    AddVerdict(entry, device);
     devices.Append(std::move(entry));
   }
   out.Set("devices", std::move(devices));

@@ -11,6 +11,10 @@ namespace ndp::health {
 // "nextStep":"…"}]}
 doc::Value BoardDocument(const HealthBoard& board);
 
+// Adds why a device is Unhealthy (reason, class, xid, since, count, nextStep), and its warnings, to
+// a document about it.
+void AddVerdict(doc::Value& entry, const DeviceHealth& device);
+
 // One line a device for people; `document` is what BoardDocument made, here or in another instance.
 std::string BoardText(const doc::Value& document);
 

@@ -105,6 +105,8 @@ bool Fence::SameGpu(const Fence& other) const {
   return uuid == other.uuid && index == other.index && pci_bus_id == other.pci_bus_id;
 }
 
+std::string Fence::Selector() const { return index ? fmt::format("{}", *index) : pci_bus_id; }
+
 std::optional<WallTime> ParseWallTime(std::string_view text) {
   const auto year = Digits(text, 0, 4);
   const auto month = Digits(text, 5, 2);
@@ -173,18 +175,21 @@ std::string ResolveGpu(std::string_view name, const inventory::Inventory& invent
 
 void FenceBook::Replace(std::vector<Fence> fences, WallTime now) {
   std::vector<Entry> entries;
+  std::map<std::string, std::string> remembered;
   for (Fence& fence : fences) {
     const auto before = std::ranges::find_if(
         entries_, [&](const Entry& entry) { return entry.fence.SameGpu(fence); });
     Entry entry{.fence = std::move(fence), .uuid = {}, .since = now};
     entry.uuid = entry.fence.uuid;
-    if (before != entries_.end()) {
-      entry.uuid = before->uuid;
-      entry.since = before->since;
+    if (before != entries_.end()) entry.since = before->since;
+    if (const auto known = remembered_.find(entry.fence.Selector()); known != remembered_.end()) {
+      entry.uuid = known->second;
+      remembered.insert(*known);
     }
     entries.push_back(std::move(entry));
   }
   entries_ = std::move(entries);
+  remembered_ = std::move(remembered);
 }
 
 std::vector<Fence> FenceBook::Resolve(const inventory::Inventory& inventory) {
@@ -195,6 +200,7 @@ std::vector<Fence> FenceBook::Resolve(const inventory::Inventory& inventory) {
                                                   : inventory.FindPci(entry.fence.pci_bus_id);
     if (gpu != nullptr) {
       entry.uuid = gpu->uuid();
+      remembered_[entry.fence.Selector()] = entry.uuid;
     } else {
       unknown.push_back(entry.fence);
     }

@@ -28,6 +28,8 @@ struct Fence {
   std::optional<WallTime> expires;
   int line = 0;
   bool SameGpu(const Fence& other) const;
+  // "3" or the PCI address: what has to be turned into a UUID. Empty where the fence has one.
+  std::string Selector() const;
 };
 
 // The file's text; an empty one has no fences. kInvalidArgument names the line and what would be
@@ -42,9 +44,14 @@ std::optional<WallTime> ParseWallTime(std::string_view text);
 std::string ResolveGpu(std::string_view name, const inventory::Inventory& inventory);
 
 // The fences in force. An index or address becomes a UUID once, when it is first met: after a GPU
-// has dropped out, "3" must not hit its neighbour.
+// has dropped out, "3" must not hit its neighbour. Over a restart of the program, too, so whoever
+// owns the book keeps what it remembers.
 class FenceBook {
  public:
+  // UUIDs by selector, as an earlier process had them. Before the first Replace.
+  void Remember(std::map<std::string, std::string> uuids) { remembered_ = std::move(uuids); }
+  const std::map<std::string, std::string>& remembered() const { return remembered_; }
+
   // A file that was read well. What it shares with the one before keeps its UUID and its time.
   void Replace(std::vector<Fence> fences, WallTime now);
   // Gives UUIDs to the fences that have none yet. Returns those that name no GPU of the inventory.
@@ -61,6 +68,7 @@ class FenceBook {
     WallTime since{};
   };
   std::vector<Entry> entries_;
+  std::map<std::string, std::string> remembered_;  // of the fences in the file, and no others
 };
 
 }  // namespace ndp::health

@@ -123,6 +123,22 @@ TEST(FenceBookTest, AnIndexStaysWithItsGpuWhenOthersDropOut) {
   EXPECT_EQ(active.at("GPU-b").since, kNow) << "it was fenced all the time";
 }
 
+TEST(FenceBookTest, AnIndexStaysWithItsGpuOverARestart) {
+  FenceBook book;
+  book.Replace(Parse("[{index: 1}, {pci: '0000:00:00.0'}]"), kNow);
+  book.Resolve(Node({"GPU-a", "GPU-b", "GPU-c"}));
+  FenceBook next;
+  next.Remember(book.remembered());
+  next.Replace(Parse("[{index: 1}]"), kNow);
+  EXPECT_THAT(next.Resolve(Node({"GPU-b", "GPU-c"})), IsEmpty());
+  EXPECT_THAT(next.Active(kNow), ElementsAre(Key("GPU-b")));
+  EXPECT_THAT(next.remembered(), ElementsAre(Key("1"))) << "and no more than the file has";
+  next.Replace({}, kNow);
+  next.Replace(Parse("[{index: 1}]"), kNow);
+  next.Resolve(Node({"GPU-b", "GPU-c"}));
+  EXPECT_THAT(next.Active(kNow), ElementsAre(Key("GPU-c"))) << "a new fence is of today's index";
+}
+
 TEST(FenceBookTest, FencesThatNameNoGpuAreReturnedAndWait) {
   FenceBook book;
   book.Replace(Parse("[{index: 5}, {pci: '0000:01:00.0'}]"), kNow);

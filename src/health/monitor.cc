@@ -39,7 +39,8 @@ Monitor::Monitor(Deps deps, const config::Health& settings, Callbacks callbacks,
                {.events = [this](const auto& events, std::uint64_t n) { OnEvents(events, n); },
                 .registered = [this](const auto& missing) { OnRegistered(missing); },
                 .failed = [this](const nvml::Failure& failure) { OnWaitFailed(failure); }},
-               timing.event_slice) {
+               timing.event_slice),
+      back_off_(timing.first_backoff, timing.longest_backoff) {
   RestoreState();
   Configure(settings);
 }
@@ -59,11 +60,7 @@ void Monitor::Configure(const config::Health& settings) {
   if (settings.polling.enabled) {
     poll_timer_ = deps_.loop.Every(settings.polling.interval, [this] { PollAll(Why::kPoll); });
   }
-  if (settings.recovery.release_faulty_gpu) {
-    announcer_.Warn("releaseFaultyGpu", "a setting has no effect yet",
-                    "health.recovery.releaseFaultyGpu: use ndp release instead");
-  }
-  if (new_fences) {
+  if (new_fences && fence_file_) {
     fence_file_.reset();
     fences_.Replace({}, deps_.clock.Wall());
   }
@@ -106,7 +103,7 @@ void Monitor::RestoreState() {
     return;
   }
   state_file_.emplace(settings_.state_file, boot_id);
-  saved_ = {.boot_id = boot_id, .module = {}, .gpus = {}};
+  saved_ = {.boot_id = boot_id, .module = {}, .gpus = {}, .fences = {}};
   auto state = state_file_->Load();
   if (!state.ok()) {
     state_warned_ = true;
@@ -115,6 +112,7 @@ void Monitor::RestoreState() {
     return;
   }
   saved_ = *std::move(state);
+  fences_.Remember(saved_.fences);
   for (const auto& [uuid, record] : saved_.gpus) {
     saved_until_ = std::max(saved_until_, record.updated);
     if (!record.healthy()) Track(uuid);
@@ -126,6 +124,7 @@ Monitor::Gpu& Monitor::Track(const std::string& uuid) {
   if (gpu == nullptr) {
     gpu = std::make_unique<Gpu>(GpuHealth(deps_.clock, settings_));
     gpu->seen.nvml.uuid = uuid;
+    gpu->excluded = excluded_.contains(uuid);
     if (const auto saved = saved_.gpus.find(uuid); saved != saved_.gpus.end()) {
       gpu->health.Restore(saved->second);
     }
@@ -135,7 +134,7 @@ Monitor::Gpu& Monitor::Track(const std::string& uuid) {
 
 Monitor::Gpu* Monitor::FindPci(std::string_view pci_bus_id) {
   for (auto& [uuid, gpu] : gpus_) {
-    if (gpu->present && gpu->seen.pci_bus_id() == pci_bus_id) return gpu.get();
+    if (gpu->usable() && gpu->seen.pci_bus_id() == pci_bus_id) return gpu.get();
   }
   return nullptr;
 }
@@ -199,7 +198,7 @@ void Monitor::ApplyPresence(const inventory::Inventory& inventory) {
     if (there.contains(uuid)) continue;
     if (inventory.broken.empty()) {
       gpu->present = false;
-      gpu->health.OnAbsent();
+      if (!gpu->excluded) gpu->health.OnAbsent();
     } else if (gpu->usable()) {
       // Counted but not described: a look tells whether it is lost.
       Look(*gpu, Why::kWaitFailed);
@@ -266,6 +265,22 @@ void Monitor::AskRefresh(const std::string& why) {
   });
 }
 
+void Monitor::SetExcluded(std::set<std::string> uuids) {
+  if (uuids == excluded_) return;
+  excluded_ = std::move(uuids);
+  for (auto& [uuid, gpu] : gpus_) {
+    const bool was = std::exchange(gpu->excluded, excluded_.contains(uuid));
+    if (!was || gpu->excluded) continue;
+    if (gpu->present && settings_.polling.enabled) {
+      Look(*gpu, Why::kPoll);
+    } else if (!gpu->present && inventory_ != nullptr) {
+      gpu->health.OnAbsent();
+    }
+  }
+  if (driver_ != nullptr && !watch_timer_ && Watchable() != watched_) WatchEvents();
+  BuildSoon();
+}
+
 void Monitor::SetUses(std::map<std::string, GpuUse> uses) { uses_ = std::move(uses); }
 
 Result<std::vector<std::string>> Monitor::Clear(std::string_view name) {
@@ -308,6 +323,27 @@ void Monitor::ApplyClearFile() {
   BuildSoon();
 }
 
+// A GPU that needs a reset is let go, and taken back when it is Healthy: not with the reset, since
+// nobody knows whether it was the last.
+void Monitor::LetFaultyGo() {
+  if (deps_.examine_apart == nullptr || !callbacks_.let_go) return;
+  std::set<std::string> let_go;
+  for (auto& [uuid, gpu] : gpus_) {
+    const GpuRecord& record = gpu->health.record();
+    const bool wanted = settings_.recovery.release_faulty_gpu && settings_.recovery.enabled;
+    gpu->apart =
+        wanted && gpu->usable() && (record.awaits_reset || (gpu->apart && !gpu->health.healthy()));
+    if (gpu->apart) let_go.insert(gpu->seen.pci_bus_id());
+  }
+  if (let_go == let_go_) return;
+  let_go_ = std::move(let_go);
+  if (driver_ != nullptr && !watch_timer_ && Watchable() != watched_) WatchEvents();
+  // The node closes the session for it, so not from within a walk over the GPUs.
+  deps_.loop.Post([this, alive = alive_] {
+    if (*alive) callbacks_.let_go(let_go_);
+  });
+}
+
 void Monitor::BuildSoon() {
   if (std::exchange(build_posted_, true)) return;
   deps_.loop.Post([this, alive = alive_] {
@@ -320,6 +356,7 @@ void Monitor::Build() {
   const WallTime now = deps_.clock.Wall();
   std::vector<GpuState> states;
   for (auto& [uuid, gpu] : gpus_) {
+    if (gpu->excluded) continue;
     states.push_back({.gpu = &gpu->seen,
                       .record = &gpu->health.record(),
                       .warnings = gpu->health.warnings(),
@@ -345,6 +382,7 @@ void Monitor::Build() {
   if (const auto expiry = fences_.NextExpiry(now)) {
     fence_timer_ = deps_.loop.After(*expiry - now, [this] { Build(); });
   }
+  LetFaultyGo();
   Save(news);
   ArmLooks();
 }
@@ -353,7 +391,7 @@ void Monitor::Save(bool at_once) {
   if (!state_file_) return;
   MonoTime latest = saved_until_;
   for (const auto& [uuid, gpu] : gpus_) latest = std::max(latest, gpu->health.record().updated);
-  if (latest == saved_until_) return;
+  if (latest == saved_until_ && fences_.remembered() == saved_.fences) return;
   // Verdicts are written at once, counts in a storm once a second.
   const MonoTime now = deps_.clock.Now();
   if (!at_once && last_save_ && now - *last_save_ < kSavePause) {
@@ -362,11 +400,15 @@ void Monitor::Save(bool at_once) {
   }
   last_save_ = now;
   save_timer_.Cancel();
-  SavedState state{.boot_id = saved_.boot_id, .module = saved_.module, .gpus = {}};
+  SavedState state{.boot_id = saved_.boot_id,
+                   .module = saved_.module,
+                   .gpus = {},
+                   .fences = fences_.remembered()};
   for (const auto& [uuid, gpu] : gpus_) {
     if (gpu->health.record().updated != MonoTime{}) state.gpus[uuid] = gpu->health.record();
   }
   const Status stored = state_file_->Store(state);
+  if (stored.ok() || stored.error().code() != Code::kUnavailable) saved_.fences = state.fences;
   if (stored.ok()) {
     saved_until_ = latest;
     state_warned_ = false;

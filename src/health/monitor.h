@@ -18,8 +18,10 @@
 #include "base/result.h"
 #include "config/settings.h"
 #include "health/announcer.h"
+#include "health/back_off.h"
 #include "health/board.h"
 #include "health/event_watcher.h"
+#include "health/examination.h"
 #include "health/fence_file.h"
 #include "health/fences.h"
 #include "health/gpu_health.h"
@@ -48,12 +50,18 @@ class Monitor {
     nvml::QueryWorker& worker;
     const os::HostFs& host;  // /proc and /sys
     metrics::Registry& metrics;
+    // Looks at a GPU that was let go, in a session of its own; on a worker thread, blocks. Null:
+    // no GPU is ever let go.
+    std::function<Examination(const std::string& pci_bus_id, Depth)> examine_apart = nullptr;
   };
   struct Callbacks {
     // Some verdict, reason or warning changed; or, at most once a second, only counts.
     std::function<void(std::shared_ptr<const HealthBoard>)> board;
     // The session answers as if the driver were gone, or its enumeration is out of date.
     std::function<void(const std::string& why)> refresh;
+    // The session is to hold these GPUs (PCI bus ids) no longer, all others again: they wait for a
+    // reset, which an open session would block. With health.recovery.releaseFaultyGpu.
+    std::function<void(std::set<std::string>)> let_go = nullptr;
   };
   struct Timing {
     std::chrono::milliseconds event_slice = std::chrono::seconds(5);
@@ -83,6 +91,9 @@ class Monitor {
   void LetGo();
   // From the QueryWorker: a call of this key hangs, or has come back.
   void OnSetAside(const std::string& key, bool set_aside);
+  // By UUID: GPUs that the settings take out of the plugin's hands. They are not looked at, have no
+  // verdict and are not missed where they are absent; one that comes back in is looked at at once.
+  void SetExcluded(std::set<std::string> uuids);
   // By GPU UUID; others are not shared.
   void SetUses(std::map<std::string, GpuUse> uses);
   void Configure(const config::Health& settings);
@@ -103,13 +114,15 @@ class Monitor {
     inventory::Gpu seen;  // as last scanned
     GpuHealth health;
     bool present = false;
-    bool lost = false;  // at the last look: kept out of the event set
+    bool excluded = false;
+    bool apart = false;  // let go until it is Healthy again
+    bool lost = false;   // at the last look: kept out of the event set
     bool looking = false;
     bool reading_action = false;
     bool polled = false;
     std::optional<nvml::Failure> failure;  // of the last look
     os::EventLoop::Handle second_read;
-    bool usable() const { return present && !seen.pci_bus_id().empty(); }
+    bool usable() const { return present && !excluded && !seen.pci_bus_id().empty(); }
   };
   enum class Why { kPoll, kWaitFailed };
 
@@ -120,6 +133,7 @@ class Monitor {
   void ApplyPresence(const inventory::Inventory& inventory);
   void RestoreState();
 
+  void LetFaultyGo();
   void WatchEvents();
   std::vector<std::string> Watchable() const;
   void OnEvents(const std::vector<EventCount>& events, std::uint64_t dropped);
@@ -162,11 +176,12 @@ class Monitor {
   std::shared_ptr<const inventory::Inventory> inventory_;
   std::map<std::string, std::unique_ptr<Gpu>> gpus_;  // by UUID
   std::map<std::string, GpuUse> uses_;
+  std::set<std::string> excluded_;
+  std::set<std::string> let_go_;  // PCI bus ids, as last told
 
   EventWatcher watcher_;
   std::vector<std::string> watched_;
-  int wait_failures_ = 0;
-  MonoTime watch_started_{};
+  BackOff back_off_;
 
   DriverHealth trouble_;
   bool trouble_in_looks_ = false;  // ends with a good look, not with a good scan

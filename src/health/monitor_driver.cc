@@ -12,8 +12,6 @@ namespace {
 constexpr std::uint64_t kWantedEvents =
     nvml::kEventXid | nvml::kEventDoubleBitEcc | nvml::kEventDramRetirementFailure |
     nvml::kEventFatalPoison | nvml::kEventGpuUnavailable | nvml::kEventRecoveryAction;
-// A wait that went well for so long has made up for the failures before.
-constexpr Duration kGoodWait = std::chrono::minutes(1);
 constexpr Duration kNoSoonerLook = std::chrono::milliseconds(1);
 constexpr int kGpuNotFound = 28;
 
@@ -37,7 +35,7 @@ bool Monitor::Query(const Gpu& gpu, Ask ask, Answer answer) {
 std::vector<std::string> Monitor::Watchable() const {
   std::vector<std::string> gpus;
   for (const auto& [uuid, gpu] : gpus_) {
-    if (gpu->usable() && !gpu->lost) gpus.push_back(gpu->seen.pci_bus_id());
+    if (gpu->usable() && !gpu->lost && !gpu->apart) gpus.push_back(gpu->seen.pci_bus_id());
   }
   return gpus;
 }
@@ -46,7 +44,7 @@ void Monitor::WatchEvents() {
   watch_timer_.Cancel();
   watched_ = Watchable();
   if (driver_ == nullptr || watched_.empty() || !xids_.watches_events()) return watcher_.Stop();
-  watch_started_ = deps_.clock.Now();
+  back_off_.Started(deps_.clock.Now());
   watcher_.Start(driver_, watched_, xids_.all_disabled() ? nvml::kEventXid : kWantedEvents);
 }
 
@@ -61,11 +59,7 @@ void Monitor::OnRegistered(const std::map<std::string, nvml::Failure>& not_regis
 }
 
 void Monitor::OnWaitFailed(const nvml::Failure& failure) {
-  if (deps_.clock.Now() - watch_started_ > kGoodWait) wait_failures_ = 0;
-  Duration wait = timing_.first_backoff;
-  for (int i = 0; i < wait_failures_ && wait < timing_.longest_backoff; ++i) wait *= 2;
-  wait = std::min(wait, timing_.longest_backoff);
-  ++wait_failures_;
+  const Duration wait = back_off_.Failed(deps_.clock.Now());
   announcer_.WaitFailed(failure.Message(), wait);
   watched_.clear();
   watch_timer_ = deps_.loop.After(wait, [this] { WatchEvents(); });
@@ -121,6 +115,7 @@ void Monitor::OnEvent(const EventCount& event) {
 
 void Monitor::ReadAction(Gpu& gpu) {
   if (driver_ == nullptr || !gpu.usable() || gpu.reading_action || gpu.health.cautious()) return;
+  if (gpu.apart) return Look(gpu, Why::kPoll);
   const std::string uuid = gpu.seen.uuid();
   gpu.reading_action = Query(
       gpu, [](nvml::Driver& driver, const std::string& pci) { return driver.RecoveryAction(pci); },
@@ -152,7 +147,10 @@ void Monitor::Look(Gpu& gpu, Why why) {
   const Depth depth = gpu.health.cautious() ? Depth::kCheap : Depth::kFull;
   gpu.looking = Query(
       gpu,
-      [depth](nvml::Driver& driver, const std::string& pci) { return Examine(driver, pci, depth); },
+      [depth, apart = gpu.apart, examine_apart = deps_.examine_apart](nvml::Driver& driver,
+                                                                      const std::string& pci) {
+        return apart ? examine_apart(pci, depth) : Examine(driver, pci, depth);
+      },
       [this, uuid, why](const Examination& found) { OnLooked(uuid, why, found); });
 }
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <set>
+
 #include "testing/fake_driver.h"
 #include "testing/result_matchers.h"
 #include "testing/run_until.h"
@@ -43,19 +46,28 @@ class MonitorTest : public testing::Test {
   }
   void TearDown() override {
     machine_.Edit(kA, [](auto& gpu) { gpu.hang = false; });
+    machine_.LetTimeGo();
   }
 
   void Make() {
-    monitor_.emplace(Monitor::Deps{*loop_, clock_, *worker_, host_, metrics_}, settings_,
-                     Monitor::Callbacks{
-                         .board = [this](auto board) { boards_.push_back(std::move(board)); },
-                         .refresh = [this](const std::string& why) { refreshes_.push_back(why); }},
-                     Monitor::Timing{.event_slice = 10ms,
-                                     .second_action_read = 20ms,
-                                     .first_poll = 200ms,
-                                     .first_backoff = 20ms,
-                                     .longest_backoff = 100ms,
-                                     .counts_interval = 5ms});
+    Monitor::Deps deps{*loop_, clock_, *worker_, host_, metrics_};
+    deps.examine_apart = [this](const std::string& pci, Depth depth) {
+      ++looks_apart_;
+      const auto session = machine_.Open();
+      return Examine(**session, pci, depth);
+    };
+    monitor_.emplace(
+        deps, settings_,
+        Monitor::Callbacks{
+            .board = [this](auto board) { boards_.push_back(std::move(board)); },
+            .refresh = [this](const std::string& why) { refreshes_.push_back(why); },
+            .let_go = [this](std::set<std::string> gpus) { let_go_ = std::move(gpus); }},
+        Monitor::Timing{.event_slice = event_slice_,
+                        .second_action_read = 20ms,
+                        .first_poll = 200ms,
+                        .first_backoff = 20ms,
+                        .longest_backoff = 100ms,
+                        .counts_interval = 5ms});
   }
   // As the node's scan would.
   void Scan() {
@@ -113,8 +125,11 @@ class MonitorTest : public testing::Test {
   std::unique_ptr<os::EventLoop> loop_;
   os::EventLoop::Handle ticks_;
   bool watches_ = true;
+  std::chrono::milliseconds event_slice_ = 10ms;
   std::vector<std::shared_ptr<const HealthBoard>> boards_;
   std::vector<std::string> refreshes_;
+  std::set<std::string> let_go_;
+  std::atomic<int> looks_apart_ = 0;
   std::shared_ptr<nvml::Driver> driver_;
   std::optional<nvml::QueryWorker> worker_;
   std::optional<Monitor> monitor_;
@@ -180,7 +195,51 @@ TEST_F(MonitorTest, ResetClassComesBackByItsCounters) {
   EXPECT_TRUE(UntilHealthy("GPU-a"));
 }
 
-TEST_F(MonitorTest, ALostGpuHarmsNoOtherAndNothingSpins) {
+// By the machine's own time, so exactly, and however slow the computer is that runs the test.
+TEST_F(MonitorTest, ALostGpuCausesFewerThanFiveWaitsASecond) {
+  machine_.HoldTime();
+  event_slice_ = Monitor::Timing().event_slice;  // as shipped
+  Start();
+  machine_.Edit(kA, [](auto& gpu) { gpu.status = nvml::kGpuIsLost; });
+  EXPECT_TRUE(UntilUnhealthy("GPU-a"));
+  const auto settled = [&] {
+    return machine_.registered(kB) && !machine_.registered(kA) && machine_.waiting() == 1;
+  };
+  ASSERT_TRUE(Until(settled));
+  const int before = machine_.calls("Wait");
+  for (int second = 1; second <= 20; ++second) {
+    const int waits = machine_.calls("Wait");
+    machine_.PassTime(1s);
+    ASSERT_TRUE(Until([&] {
+      return machine_.calls("Wait") == before + second / 5 && machine_.waiting() == 1;
+    })) << machine_.calls("Wait") - before
+        << " waits in " << second << " s";
+    EXPECT_LT(machine_.calls("Wait") - waits, 5);
+  }
+  EXPECT_EQ(machine_.calls("Wait") - before, 4) << "one a slice of 5 s, and no more";
+}
+
+TEST_F(MonitorTest, AGpuThatNeedsAResetIsLetGoUntilItIsHealthy) {
+  settings_.recovery.release_faulty_gpu = true;
+  machine_.Edit(kA, [](auto& gpu) { gpu.sample.total_energy_mj = 1000; });
+  Start();
+  machine_.RaiseXid(kA, 61);
+  EXPECT_TRUE(UntilUnhealthy("GPU-a"));
+  EXPECT_TRUE(UntilHealthy("GPU-a"));
+  EXPECT_THAT(let_go_, IsEmpty()) << "a fault needs no reset";
+  EXPECT_EQ(looks_apart_, 0);
+  machine_.RaiseXid(kA, 79);
+  EXPECT_TRUE(Until([&] { return let_go_ == std::set<std::string>{kA}; }));
+  EXPECT_TRUE(Until([&] { return machine_.registered(kB) && !machine_.registered(kA); }));
+  const int looks = looks_apart_;
+  EXPECT_TRUE(Until([&] { return looks_apart_ > looks + 3; }))
+      << "looked at in sessions of its own";
+  machine_.Edit(kA, [](auto& gpu) { gpu.sample.total_energy_mj = 1; });
+  EXPECT_TRUE(UntilHealthy("GPU-a"));
+  EXPECT_TRUE(Until([&] { return let_go_.empty() && machine_.registered(kA); })) << "taken back";
+}
+
+TEST_F(MonitorTest, ALostGpuHarmsNoOther) {
   Start();
   machine_.Edit(kA, [](auto& gpu) { gpu.status = nvml::kGpuIsLost; });
   EXPECT_TRUE(UntilUnhealthy("GPU-a"));
@@ -189,9 +248,6 @@ TEST_F(MonitorTest, ALostGpuHarmsNoOtherAndNothingSpins) {
   EXPECT_TRUE(Healthy("GPU-b"));
   machine_.RaiseXid(kB, 61);
   EXPECT_TRUE(UntilUnhealthy("GPU-b")) << "and still hears of the others";
-  const int waits = machine_.calls("Wait");
-  Pass(100ms);
-  EXPECT_LE(machine_.calls("Wait") - waits, 200) << "slices of 10 ms; spinning is thousands";
   machine_.Edit(kA, [](auto& gpu) { gpu.status = nvml::kSuccess; });
   EXPECT_TRUE(Until([&] { return machine_.registered(kA); })) << "watched again";
   Pass(100ms);
@@ -370,6 +426,45 @@ TEST_F(MonitorTest, FencesApplyBothWays) {
   EXPECT_EQ(Reason("GPU-b"), "fenced: RMA 7") << "still the same GPU, now under index 0";
   std::filesystem::remove(dir_ / "etc/fences.yaml");
   EXPECT_TRUE(UntilHealthy("GPU-b"));
+}
+
+TEST_F(MonitorTest, AFencedIndexIsTheSameGpuAfterARestart) {
+  dir_.Write("etc/fences.yaml", "[{index: 1, reason: RMA 7}]");
+  Start();
+  EXPECT_TRUE(UntilUnhealthy("GPU-b"));
+  machine_.RemoveGpu(kA);
+  Make();
+  Scan();
+  EXPECT_TRUE(Until([&] { return Reason("GPU-b") == "fenced: RMA 7"; }));
+}
+
+TEST_F(MonitorTest, AnExcludedGpuHasNoVerdictAndIsNotMissed) {
+  Make();
+  monitor_->SetExcluded({"GPU-b"});
+  OpenDriver();
+  Scan();
+  ASSERT_TRUE(Until([&] { return machine_.registered(kA); }));
+  EXPECT_FALSE(machine_.registered(kB));
+  EXPECT_FALSE(monitor_->board()->devices.contains("GPU-b"));
+  machine_.Edit(kB, [](auto& gpu) { gpu.sample.remapped_rows = {.failure = true}; });
+  settings_.polling.interval = 1h;
+  monitor_->Configure(settings_);
+  monitor_->SetExcluded({});
+  EXPECT_TRUE(Until([&] { return machine_.registered(kB); })) << "watched from now on";
+  EXPECT_TRUE(UntilUnhealthy("GPU-b")) << "and looked at, not waiting for the next poll";
+  EXPECT_THAT(Reason("GPU-b"), HasSubstr("row remapping"));
+}
+
+TEST_F(MonitorTest, ExcludingAndIncludingIsNoFault) {
+  Start();
+  monitor_->SetExcluded({"GPU-b"});
+  Scan();
+  EXPECT_TRUE(Until([&] { return !monitor_->board()->devices.contains("GPU-b"); }));
+  monitor_->SetExcluded({});
+  Scan();
+  EXPECT_TRUE(Until([&] { return monitor_->board()->devices.contains("GPU-b"); }));
+  EXPECT_TRUE(Healthy("GPU-b"));
+  for (const auto& board : boards_) EXPECT_TRUE(board->Of("GPU-b").healthy);
 }
 
 TEST_F(MonitorTest, TheClearFileClearsWhatWasBefore) {

@@ -155,6 +155,9 @@ doc::Value ToDoc(const SavedState& state) {
   doc::Value gpus = doc::Value::Map();
   for (const auto& [uuid, record] : state.gpus) gpus.Set(uuid, ToDoc(record));
   out.Set("gpus", std::move(gpus));
+  doc::Value fences = doc::Value::Map();
+  for (const auto& [selector, uuid] : state.fences) fences.Set(selector, uuid);
+  out.Set("fences", std::move(fences));
   return out;
 }
 
@@ -164,9 +167,13 @@ Result<SavedState> FromDoc(const doc::Value& document) {
   if (read.Int("version") != kVersion) {
     return Error(Code::kInvalidArgument, "a health state of another version");
   }
-  SavedState state{.boot_id = read.Text("boot"), .module = read.Text("module"), .gpus = {}};
+  SavedState state{
+      .boot_id = read.Text("boot"), .module = read.Text("module"), .gpus = {}, .fences = {}};
   for (const doc::Value::Entry& entry : read.Child("gpus").entries()) {
     if (entry.value.is_map()) state.gpus.insert_or_assign(entry.key, RecordFrom(entry.value));
+  }
+  for (const doc::Value::Entry& entry : read.Child("fences").entries()) {
+    if (const auto uuid = entry.value.AsString()) state.fences.insert_or_assign(entry.key, *uuid);
   }
   return state;
 }
@@ -182,7 +189,7 @@ SavedState Merge(const SavedState& file, const SavedState& ours) {
 }
 
 Result<SavedState> StateFile::Load() const {
-  const SavedState nothing{.boot_id = boot_id_, .module = {}, .gpus = {}};
+  SavedState nothing{.boot_id = boot_id_, .module = {}, .gpus = {}, .fences = {}};
   std::error_code error;
   const auto size = std::filesystem::file_size(path_, error);
   if (error == std::errc::no_such_file_or_directory) return nothing;
@@ -195,7 +202,9 @@ Result<SavedState> StateFile::Load() const {
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   NDP_TRY(const doc::Value document, doc::ParseJson(text).Context(path_.string()));
   NDP_TRY(SavedState state, FromDoc(document).Context(path_.string()));
-  return state.boot_id == boot_id_ ? state : nothing;
+  if (state.boot_id == boot_id_) return state;
+  nothing.fences = std::move(state.fences);
+  return nothing;
 }
 
 Status StateFile::Store(const SavedState& ours) const {

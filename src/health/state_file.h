@@ -18,6 +18,9 @@ struct SavedState {
   // Identity of the loaded nvidia module: another one means every GPU was reset. Empty: unknown.
   std::string module;
   std::map<std::string, GpuRecord> gpus;  // by UUID
+  // UUIDs of fenced GPUs, by the index or PCI address that the fences file has. A person's decision
+  // about a GPU, not a verdict: kept over a reboot as well.
+  std::map<std::string, std::string> fences;
   bool operator==(const SavedState&) const = default;
 };
 
@@ -26,7 +29,7 @@ struct SavedState {
 doc::Value ToDoc(const SavedState& state);
 Result<SavedState> FromDoc(const doc::Value& document);
 
-// The later record of each GPU; of another boot nothing stays. Pure.
+// The later record of each GPU, and our fences; of another boot nothing stays. Pure.
 SavedState Merge(const SavedState& file, const SavedState& ours);
 
 class StateFile {
@@ -34,7 +37,7 @@ class StateFile {
   StateFile(std::filesystem::path path, std::string boot_id)
       : path_(std::move(path)), boot_id_(std::move(boot_id)) {}
 
-  // Nothing where there is no file or it is of another boot.
+  // Nothing where there is no file; only the fences where it is of another boot.
   Result<SavedState> Load() const;
   // kUnavailable: another instance is writing; try again soon.
   Status Store(const SavedState& ours) const;

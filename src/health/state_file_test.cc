@@ -42,12 +42,17 @@ GpuRecord FullRecord() {
 
 SavedState State(std::string boot, GpuRecord record, MonoTime updated) {
   record.updated = updated;
-  return {.boot_id = std::move(boot), .module = "m", .gpus = {{"GPU-a", std::move(record)}}};
+  return {.boot_id = std::move(boot),
+          .module = "m",
+          .gpus = {{"GPU-a", std::move(record)}},
+          .fences = {}};
 }
 
 TEST(SavedStateTest, EverythingComesBack) {
-  const SavedState state{
-      .boot_id = "b", .module = "7:9", .gpus = {{"GPU-a", FullRecord()}, {"GPU-b", {}}}};
+  const SavedState state{.boot_id = "b",
+                         .module = "7:9",
+                         .gpus = {{"GPU-a", FullRecord()}, {"GPU-b", {}}},
+                         .fences = {{"3", "GPU-a"}, {"0000:07:00.0", "GPU-b"}}};
   const auto text = doc::ToJson(ToDoc(state));
   const auto document = doc::ParseJson(text);
   ASSERT_THAT(document, IsOk());
@@ -79,7 +84,7 @@ TEST(MergeTest, TheLaterRecordOfEachGpuCounts) {
 }
 
 TEST(MergeTest, OfAnotherBootNothingStays) {
-  const SavedState ours{.boot_id = "now", .module = {}, .gpus = {}};
+  const SavedState ours{.boot_id = "now", .module = {}, .gpus = {}, .fences = {}};
   EXPECT_THAT(Merge(State("before", FullRecord(), MonoTime(9s)), ours).gpus, IsEmpty());
 }
 
@@ -88,7 +93,7 @@ TEST(StateFileTest, IsReadBackAndSharedByTwoInstances) {
   const StateFile one(dir / ".ndp-health", "b");
   EXPECT_THAT(one.Load(), IsOk()) << "no file is no fault";
   ASSERT_THAT(one.Store(State("b", FullRecord(), MonoTime(1s))), IsOk());
-  SavedState second{.boot_id = "b", .module = "m", .gpus = {{"GPU-b", FullRecord()}}};
+  SavedState second{.boot_id = "b", .module = "m", .gpus = {{"GPU-b", FullRecord()}}, .fences = {}};
   const StateFile two(dir / ".ndp-health", "b");
   ASSERT_THAT(two.Store(second), IsOk());
   const auto state = one.Load();
@@ -98,10 +103,13 @@ TEST(StateFileTest, IsReadBackAndSharedByTwoInstances) {
 
 TEST(StateFileTest, AfterARebootTheFileIsVoidAndWrittenAnew) {
   const TempDir dir;
-  ASSERT_THAT(StateFile(dir / "f", "old").Store(State("old", FullRecord(), MonoTime(9s))), IsOk());
+  SavedState before = State("old", FullRecord(), MonoTime(9s));
+  before.fences = {{"3", "GPU-a"}};
+  ASSERT_THAT(StateFile(dir / "f", "old").Store(before), IsOk());
   const StateFile now(dir / "f", "new");
   EXPECT_THAT(now.Load()->gpus, IsEmpty());
-  ASSERT_THAT(now.Store({.boot_id = "new", .module = {}, .gpus = {}}), IsOk());
+  EXPECT_EQ(now.Load()->fences, before.fences) << "a person's decision is no verdict";
+  ASSERT_THAT(now.Store({.boot_id = "new", .module = {}, .gpus = {}, .fences = {}}), IsOk());
   EXPECT_THAT(dir.Read("f"), HasSubstr("\"new\""));
 }
 
@@ -119,13 +127,14 @@ TEST(StateFileTest, AnotherInstanceWritingMeansLater) {
   const StateFile file(dir / "f", "b");
   const auto lock = os::FileLock::Acquire(dir / "f.lock");
   ASSERT_THAT(lock, IsOk());
-  EXPECT_THAT(file.Store({.boot_id = "b", .module = {}, .gpus = {}}), IsError(Code::kUnavailable));
+  EXPECT_THAT(file.Store({.boot_id = "b", .module = {}, .gpus = {}, .fences = {}}),
+              IsError(Code::kUnavailable));
 }
 
 TEST(StateFileTest, AFolderThatIsNotThereIsAnError) {
   const StateFile file("/nonexistent-folder/f", "b");
   EXPECT_THAT(file.Load(), IsOk());
-  EXPECT_FALSE(file.Store({.boot_id = "b", .module = {}, .gpus = {}}).ok());
+  EXPECT_FALSE(file.Store({.boot_id = "b", .module = {}, .gpus = {}, .fences = {}}).ok());
 }
 
 }  // namespace

@@ -49,6 +49,9 @@ void DriverSession::set_rescan_interval(Duration interval) {
 void DriverSession::Open() {
   if (opening_ || closing_ || released_ || driver_ != nullptr) return;
   retry_timer_.Cancel();
+  // Only a scan of all tells which GPU has which index.
+  apart_ = known_.empty() ? std::set<std::string>() : let_go_;
+  deps_.attaching(apart_.empty());
   opening_ = deps_.worker.Run(kDriverKey, [this, alive = alive_, loader = &deps_.loader] {
     auto opened = loader->Open();
     return [this, alive, opened = std::move(opened)]() mutable {
@@ -105,6 +108,14 @@ void DriverSession::Refresh(const std::string& why) {
   if (driver_ == nullptr) return Open();
   log::Info("driver session refreshed", {{"why", why}});
   Close();
+}
+
+void DriverSession::LetGo(std::set<std::string> gpus) {
+  if (gpus == let_go_) return;
+  let_go_ = std::move(gpus);
+  if (driver_ == nullptr || let_go_ == apart_) return;
+  Refresh(let_go_.empty() ? "no GPU waits for a reset any more"
+                          : fmt::format("let go for a reset: {}", fmt::join(let_go_, ", ")));
 }
 
 void DriverSession::Close() {
@@ -192,7 +203,16 @@ void DriverSession::OnCount(std::uint64_t scan, const nvml::Reply<unsigned>& cou
   if (!slots_.empty() && slots_.size() != *count) events_.index_in_doubt();
   slots_.assign(*count, std::nullopt);
   const std::vector<nvml::Gpu> expected = Matching(known_, *count);
+  // Where it cannot be told who is who nobody is let go: all are asked.
+  order_known_ = !expected.empty();
+  if (!order_known_) apart_.clear();
   for (unsigned index = 0; index < slots_.size(); ++index) {
+    if (order_known_ && apart_.contains(expected[index].pci_bus_id)) {
+      nvml::Gpu known = expected[index];
+      known.index = index;
+      slots_[index] = std::move(known);
+      continue;
+    }
     const std::string key =
         expected.empty() ? fmt::format("#{}", index) : expected[index].pci_bus_id;
     const bool queued =
@@ -292,15 +312,22 @@ void DriverSession::Emit() {
   const bool again = rescan_wanted_;
   events_.inventory(driver_, std::move(inventory));
   if (guessed) events_.index_in_doubt();  // until it has answered
-  if (again && driver_ != nullptr && !closing_) Scan();
+  if (driver_ == nullptr || closing_) return;
+  if (order_known_ && apart_ != let_go_) return Refresh("GPUs are to be let go");
+  if (links_partial_ && apart_.empty()) ReadLinks();
+  if (again) Scan();
 }
 
 void DriverSession::ReadLinks() {
   if (driver_ == nullptr) return;
+  std::vector<inventory::LinkTarget> targets = targets_;
+  // Asking for the links of a GPU that was let go would hold it open.
+  std::erase_if(targets, [this](const auto& gpu) { return apart_.contains(gpu.pci_bus_id); });
   // Some hosts take minutes: rescans meanwhile must not begin it anew.
-  if (reading_links_ && link_targets_ == targets_) return;
+  if (reading_links_ && link_targets_ == targets) return;
   reading_links_ = true;
-  link_targets_ = targets_;
+  links_partial_ = targets.size() != targets_.size();
+  link_targets_ = std::move(targets);
   links_.assign(link_targets_.size(), {});
   for (inventory::GpuLinks& links : links_) links.ancestors.assign(link_targets_.size(), -1);
   ReadNextLinks(++links_round_, 0);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class DriverSession {
     nvml::QueryWorker& worker;
     const os::HostFs& host;     // /proc and /sys
     const os::HostFs& devices;  // /dev
+    // Whether the next session of `loader` holds all GPUs, or those alone that are looked up.
+    std::function<void(bool all)> attaching;
   };
   struct Events {
     // A scan is done, or a GPU that was too slow for it has answered. Links are not in it.
@@ -59,6 +62,9 @@ class DriverSession {
   // Lets go of the driver until Resume (`ndp release`).
   void Release();
   void Resume();
+  // These GPUs (PCI bus ids) are no longer held open, all others are: what the last scan knew of
+  // them holds, and they are not asked in this session.
+  void LetGo(std::set<std::string> gpus);
   // Reads the link matrix of the last inventory, GPU by GPU; a GPU that hangs is passed over. Goes
   // on with a reading of the same GPUs that is under way.
   void ReadLinks();
@@ -110,6 +116,10 @@ class DriverSession {
   nvml::DriverInfo info_;
   std::vector<Slot> slots_;
   std::vector<nvml::Gpu> known_;  // as last seen, by the index of then; those that went among them
+  std::set<std::string> let_go_;  // wanted
+  std::set<std::string> apart_;   // in the session that is open
+  bool order_known_ = false;      // at the last scan: which GPU has which index
+  bool links_partial_ = false;    // read while some were apart
 
   std::uint64_t links_round_ = 0;
   bool reading_links_ = false;

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <csignal>
+#include <set>
 #include <utility>
 
 #include "base/duration.h"
+#include "node/examine_apart.h"
 #include "node/injection.h"
 #include "node/known_gpus.h"
 #include "resource/build.h"
@@ -26,6 +28,8 @@ constexpr const char* kCheckpoint = "kubelet_internal_checkpoint";
 constexpr Duration kPoll = 10s;
 // A driver makes its device nodes one after another.
 constexpr Duration kDevicesSettle = 100ms;
+// GSP timeouts come 45 s apart.
+constexpr Duration kExamineApart = 50s;
 
 os::HostFs DevicesRoot(const config::Common& common) {
   const os::HostFs driver(common.driver_root_ctr_path);
@@ -38,15 +42,13 @@ inventory::PlatformLoader::Place PlaceOf(const config::Common& common) {
           .strategy = common.device_discovery_strategy};
 }
 
-inventory::Inventory WithoutExcluded(const config::Settings& settings,
-                                     inventory::Inventory inventory) {
-  const resource::Selection selection = resource::SelectGpus(settings.devices, inventory);
-  if (selection.excluded.empty()) return inventory;
-  std::vector<inventory::Gpu> kept;
-  for (const int at : selection.gpus)
-    kept.push_back(std::move(inventory.gpus[static_cast<std::size_t>(at)]));
-  inventory.gpus = std::move(kept);
-  return inventory;
+// By UUID: GPUs that do not exist for us.
+std::set<std::string> Excluded(const config::Settings& settings,
+                               const inventory::Inventory& inventory) {
+  std::set<std::string> excluded;
+  for (const auto& gpu : resource::SelectGpus(settings.devices, inventory).excluded)
+    excluded.insert(gpu.uuid);
+  return excluded;
 }
 
 // Settings that are understood and do nothing yet.
@@ -106,25 +108,33 @@ void Node::Start() {
   WatchFolders();
   poll_timer_ = deps_.loop.Every(kPoll, [this] { Poll(); });
   monitor_ = std::make_unique<health::Monitor>(
-      health::Monitor::Deps{.loop = deps_.loop,
-                            .clock = deps_.clock,
-                            .worker = worker_,
-                            .host = host_,
-                            .metrics = metrics_},
+      health::Monitor::Deps{
+          .loop = deps_.loop,
+          .clock = deps_.clock,
+          .worker = worker_,
+          .host = host_,
+          .metrics = metrics_,
+          .examine_apart =
+              [&clock = deps_.clock, root = settings().common.driver_root_ctr_path](
+                  const std::string& pci, health::Depth depth) {
+                return ExamineApart(root, pci, depth, clock, kExamineApart);
+              }},
       settings().health,
       health::Monitor::Callbacks{
           .board =
               [this](std::shared_ptr<const health::HealthBoard> board) {
                 OnBoard(std::move(board));
               },
-          .refresh = [this](const std::string& why) { session_->Refresh(why); }});
+          .refresh = [this](const std::string& why) { session_->Refresh(why); },
+          .let_go = [this](std::set<std::string> gpus) { session_->LetGo(std::move(gpus)); }});
   session_ = std::make_unique<DriverSession>(
       DriverSession::Deps{.loop = deps_.loop,
                           .clock = deps_.clock,
                           .loader = loader_,
                           .worker = worker_,
                           .host = host_,
-                          .devices = devices_},
+                          .devices = devices_,
+                          .attaching = [this](bool all) { loader_.set_attaching(all); }},
       settings().plugin.rescan_interval,
       DriverSession::Events{
           .inventory = [this](
@@ -281,9 +291,9 @@ void Node::OnInventory(const std::shared_ptr<nvml::Driver>& driver, inventory::I
                              {"platform", std::string(inventory::PlatformName(fresh.platform))},
                              {"driver", fresh.driver.driver_version}});
   }
-  // Health hears what the scan really found, but for GPUs that do not exist for us.
-  monitor_->OnInventory(
-      std::make_shared<const inventory::Inventory>(WithoutExcluded(settings(), fresh)), driver);
+  // Health hears what the scan really found, and which of it does not exist for us.
+  monitor_->SetExcluded(Excluded(settings(), fresh));
+  monitor_->OnInventory(std::make_shared<const inventory::Inventory>(fresh), driver);
   auto merged = first ? std::move(fresh) : KeepVanished(*inventory_, std::move(fresh));
   const auto uuids = [](const inventory::Inventory& inventory) {
     std::vector<std::string> all;
@@ -321,7 +331,7 @@ void Node::ExitWhereStale() {
       !settings().health.exit_on_stale_injection) {
     return;
   }
-  const auto mounts = os::HostFs().Read("/proc/self/mountinfo");
+  const auto mounts = host_.Read("/proc/self/mountinfo");
   if (!DriverIsInjected({.mountinfo = mounts.ok() ? std::string_view(*mounts) : std::string_view(),
                          .library = library_,
                          .driver_root = settings().common.driver_root_ctr_path,
@@ -398,6 +408,7 @@ void Node::Adopt(config::Loaded next) {
   deps_.adopted(loaded_);
   worker_.set_watchdog(settings().health.watchdog);
   if (!(settings().health == before.health)) monitor_->Configure(settings().health);
+  if (inventory_ != nullptr) monitor_->SetExcluded(Excluded(settings(), *inventory_));
   if (settings().plugin.rescan_interval != before.plugin.rescan_interval) {
     session_->set_rescan_interval(settings().plugin.rescan_interval);
   }

@@ -97,6 +97,7 @@ class Node {
   void TellUses();
 
   // status.cc
+  doc::Value DriverStatus() const;
   doc::Value StatusDocument() const;
   Status Ready() const;
   void Ping(std::function<void(Status)> done);

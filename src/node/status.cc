@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/ids.h"
+#include "health/board_document.h"
 #include "node/node.h"
 
 namespace ndp::node {
@@ -47,20 +49,28 @@ doc::Value ServerStatus(const rpc::ResourceServer& server) {
 
 }  // namespace
 
+doc::Value Node::DriverStatus() const {
+  doc::Value driver = doc::Value::Map();
+  driver.Set("open", session_ != nullptr && session_->open());
+  if (!driver_error_.empty()) driver.Set("error", driver_error_);
+  if (session_ != nullptr && session_->released()) driver.Set("released", true);
+  if (inventory_ == nullptr) return driver;
+  driver.Set("version", inventory_->driver.driver_version);
+  driver.Set("platform", std::string(inventory::PlatformName(inventory_->platform)));
+  driver.Set("linksRead", links_ != nullptr);
+  return driver;
+}
+
 doc::Value Node::StatusDocument() const {
   doc::Value out = doc::Value::Map();
   out.Set("version", deps_.version);
   out.Set("time", FormatWallTime(deps_.clock.Wall()));
-  doc::Value& driver = out.Set("driver", doc::Value::Map());
-  driver.Set("open", session_ != nullptr && session_->open());
-  if (!driver_error_.empty()) driver.Set("error", driver_error_);
-  doc::Value& gpus = out.Set("gpus", doc::Value::List());
+  out.Set("driver", DriverStatus());
+  out.Set("health", health::BoardDocument(*board_));
+  doc::Value gpus = doc::Value::List();
+  doc::Value broken = doc::Value::List();
   if (inventory_ != nullptr) {
-    driver.Set("version", inventory_->driver.driver_version);
-    driver.Set("platform", std::string(inventory::PlatformName(inventory_->platform)));
-    driver.Set("linksRead", links_ != nullptr);
     for (const inventory::Gpu& gpu : inventory_->gpus) gpus.Append(GpuStatus(gpu));
-    doc::Value& broken = out.Set("unreadableGpus", doc::Value::List());
     for (const inventory::BrokenGpu& gpu : inventory_->broken) {
       doc::Value entry = doc::Value::Map();
       entry.Set("index", gpu.index);
@@ -68,6 +78,8 @@ doc::Value Node::StatusDocument() const {
       broken.Append(std::move(entry));
     }
   }
+  out.Set("gpus", std::move(gpus));
+  if (inventory_ != nullptr) out.Set("unreadableGpus", std::move(broken));
   doc::Value& resources = out.Set("resources", doc::Value::List());
   for (const auto& [name, server] : servers_) {
     doc::Value entry = doc::Value::Map();
@@ -79,7 +91,10 @@ doc::Value Node::StatusDocument() const {
       doc::Value item = doc::Value::Map();
       item.Set("id", device.id);
       item.Set("health", device.healthy ? "Healthy" : "Unhealthy");
-      if (!device.healthy) item.Set("reason", device.reason);
+      const health::DeviceHealth& verdict = board_->Of(StripReplica(device.id));
+      // What the board does not hold against it (a pod holds it elsewhere, …) has a reason alone.
+      if (!device.healthy && verdict.healthy) item.Set("reason", device.reason);
+      health::AddVerdict(item, verdict);
       devices.Append(std::move(item));
     }
     entry.Set("capacity", server->view()->devices().size());

@@ -31,11 +31,18 @@ void DlLoader::set_driver_root(std::filesystem::path driver_root) {
   driver_root_ = std::move(driver_root);
 }
 
+void DlLoader::set_attaching(bool attaching) {
+  const MutexLock lock(mutex_);
+  attaching_ = attaching;
+}
+
 Result<std::shared_ptr<Driver>> DlLoader::Open() {
   std::filesystem::path root;
+  bool attaching = true;
   {
     const MutexLock lock(mutex_);
     root = driver_root_;
+    attaching = attaching_;
   }
   NDP_TRY(const std::filesystem::path file, FindLibrary(root));
   auto library = Library::Load(file);
@@ -48,7 +55,7 @@ Result<std::shared_ptr<Driver>> DlLoader::Open() {
     return std::move(library).error().WithContext(
         fmt::format("no NVIDIA driver library (tried {})", tried));
   }
-  auto driver = DlDriver::Start(*library);
+  auto driver = DlDriver::Start(*library, attaching);
   if (!driver) {
     return Error(Code::kUnavailable,
                  fmt::format("{}: {}", file.string(), driver.error().Message()));
@@ -56,9 +63,16 @@ Result<std::shared_ptr<Driver>> DlLoader::Open() {
   return std::shared_ptr<Driver>(*std::move(driver));
 }
 
-Reply<std::shared_ptr<DlDriver>> DlDriver::Start(std::shared_ptr<const Library> library) {
-  if (auto started = library->Call(library->init); !started)
-    return std::unexpected(started.error());
+Reply<std::shared_ptr<DlDriver>> DlDriver::Start(std::shared_ptr<const Library> library,
+                                                 bool attaching) {
+  constexpr unsigned kNoAttach = 2;
+  Reply<> started = std::unexpected(Failure{.status = kFunctionNotFound, .call = {}, .text = {}});
+  if (!attaching) started = library->Call(library->init_with_flags, kNoAttach);
+  // A library that knows no flags holds them all.
+  if (!started && started.error().status == kFunctionNotFound) {
+    started = library->Call(library->init);
+  }
+  if (!started) return std::unexpected(started.error());
   return std::shared_ptr<DlDriver>(new DlDriver(std::move(library)));
 }
 

@@ -16,17 +16,22 @@ class DlLoader final : public Loader {
   Result<std::shared_ptr<Driver>> Open() override;
   // For the next Open.
   void set_driver_root(std::filesystem::path driver_root);
+  // For the next Open: false opens a session that holds those GPUs alone that are looked up in it,
+  // where the library can do so. A held GPU cannot be reset.
+  void set_attaching(bool attaching);
 
  private:
   Mutex mutex_;
   std::filesystem::path driver_root_ NDP_GUARDED_BY(mutex_);
+  bool attaching_ NDP_GUARDED_BY(mutex_) = true;
 };
 
 // Implementation of Driver over a loaded library: made by DlLoader, split over dl_driver*.cc.
 class DlDriver final : public Driver, public std::enable_shared_from_this<DlDriver> {
  public:
   // Calls nvmlInit; the destructor nvmlShutdown.
-  static Reply<std::shared_ptr<DlDriver>> Start(std::shared_ptr<const Library> library);
+  static Reply<std::shared_ptr<DlDriver>> Start(std::shared_ptr<const Library> library,
+                                                bool attaching = true);
   ~DlDriver() override;
 
   Reply<DriverInfo> Info() override;

@@ -114,6 +114,7 @@ void Library::Resolve() {
   void* h = handle_;
   error_string_ = reinterpret_cast<const char* (*)(int)>(::dlsym(h, "nvmlErrorString"));
   Bind(h, init, {"nvmlInit_v2", "nvmlInit"});
+  Bind(h, init_with_flags, {"nvmlInitWithFlags"});
   Bind(h, shutdown, {"nvmlShutdown"});
   Bind(h, system_driver_version, {"nvmlSystemGetDriverVersion"});
   Bind(h, system_nvml_version, {"nvmlSystemGetNVMLVersion"});

@@ -40,6 +40,7 @@ class Library {
   }
 
   Function<> init;
+  Function<unsigned> init_with_flags;
   Function<> shutdown;
   Function<char*, unsigned> system_driver_version;
   Function<char*, unsigned> system_nvml_version;

@@ -16,6 +16,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -94,6 +95,38 @@ class Plugin:
         assert code == 200, text
         return json.loads(text)
 
+    def verdicts(self) -> dict[str, dict[str, Any]]:
+        """What health says of every GPU and MIG device, by UUID."""
+        return {entry["device"]: entry for entry in self.status()["health"]["devices"]}
+
+    def verdict(self, uuid: str) -> dict[str, Any]:
+        return self.verdicts()[uuid]
+
+    def until_healthy(self, uuid: str, limit_s: float = LIMIT_S) -> dict[str, Any]:
+        return eventually(lambda: self._when(uuid, "Healthy"), f"{uuid} is Healthy", limit_s)
+
+    def until_unhealthy(self, uuid: str, *words: str) -> dict[str, Any]:
+        """Waits until it is Unhealthy for a reason with these words."""
+        return eventually(lambda: self._when(uuid, "Unhealthy", *words), f"{uuid} is Unhealthy: {words}")
+
+    def _when(self, uuid: str, verdict: str, *words: str) -> dict[str, Any] | None:
+        now = self.verdict(uuid)
+        return now if now["verdict"] == verdict and all(w in now.get("reason", "") for w in words) else None
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of the samples of that name with those labels."""
+        total, found = 0.0, False
+        for line in self.get("/metrics")[1].splitlines():
+            matched = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
+            if not matched or matched[1] != name:
+                continue
+            given = dict(re.findall(r'(\w+)="([^"]*)"', matched[2] or ""))
+            if all(given.get(key) == value for key, value in labels.items()):
+                total, found = total + float(matched[3]), True
+        if not found:
+            raise LookupError(f"no sample {name} {labels}")
+        return total
+
     def log(self) -> str:
         return self.log_path.read_text(errors="replace")
 
@@ -169,6 +202,22 @@ class Node:
                 totals[name] = totals.get(name, 0) + count
         return totals
 
+    def uuid(self, gpu: int) -> str:
+        return self.gpus()[gpu]["uuid"]
+
+    def xid(self, gpu: int, xid: int, *args: str) -> None:
+        self.sim("fault", "--gpu", str(gpu), "--xid", str(xid), *args)
+
+    def ndp(self, *args: str, ok: bool = True) -> str:
+        """A command to the running instances."""
+        done = subprocess.run(
+            [str(BIN / "ndp"), *args, f"--kubelet-socket={self.kubelet_dir / 'kubelet.sock'}"],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        if ok:
+            assert done.returncode == 0, f"ndp {args}: {done.stderr}{done.stdout}"
+        return done.stdout + done.stderr
+
     # -- the kubelet ------------------------------------------------------------------------------
     def start_kubelet(self, like: str = "1.37", *args: str) -> None:
         log = (self.dir / "kubelet.log").open("ab")
@@ -204,6 +253,19 @@ class Node:
                 found.append(entry)
         return found
 
+    def unhealthy(self, resource: str = GPU) -> set[str]:
+        """The ids that the kubelet has as Unhealthy."""
+        return {d["id"] for d in self.resources()[resource]["devices"] if d["health"] == "Unhealthy"}
+
+    def lists(self, resource: str = GPU) -> list[dict[str, Any]]:
+        """Every list that the kubelet has got."""
+        return self.events("list", resource=resource)
+
+    @staticmethod
+    def seconds(event: dict[str, Any]) -> float:
+        """When the kubelet had it, by a clock that only its events share."""
+        return event["us"] / 1e6
+
     def wait_for(self, resource: str = GPU, **wanted: int) -> dict[str, Any]:
         """Waits until the kubelet counts so: capacity=, allocatable=, endpoints=."""
         return self.do("wait", resource=resource, timeout_ms=int(LIMIT_S * 1000), **wanted)
@@ -237,6 +299,14 @@ class Node:
         self.wait_for(capacity=capacity, allocatable=capacity)
         return started
 
+    def waits(self) -> int:
+        """How often events have been waited for."""
+        return self.calls().get("nvmlEventSetWait_v2", 0)
+
+    def await_events(self, more_than: int = 0) -> None:
+        """Until the driver's events are waited for (again): earlier ones are lost, as on real nodes."""
+        eventually(lambda: self.waits() > more_than, "events are waited for")
+
     def close(self) -> None:
         for plugin in self.plugins:
             if plugin.process.poll() is None:
@@ -244,6 +314,19 @@ class Node:
         if self.kubelet is not None and self.kubelet.poll() is None:
             self.kubelet.kill()
             self.kubelet.wait()
+
+
+def quick(**health: Any) -> dict[str, Any]:
+    """A configuration in which health is quick: all of it settings that users have, too."""
+    settings = {
+        "grace": "300ms",
+        "watchdog": "1s",
+        "polling": {"interval": "100ms"},
+        "recovery": {"holdOff": "200ms", "probeInterval": "50ms"},
+    }
+    for key, value in health.items():
+        settings[key] = settings[key] | value if isinstance(value, dict) and key in settings else value
+    return {"rescanInterval": "500ms", "health": settings}
 
 
 # Health settings that make recovery quick: by configuration, as everywhere.
@@ -276,4 +359,4 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         item.failed = True
 
 
-__all__ = ["BIN", "GPU", "LIMIT_S", "QUICK_RECOVERY", "Node", "Plugin", "eventually", "signal"]
+__all__ = ["BIN", "GPU", "LIMIT_S", "QUICK_RECOVERY", "Node", "Plugin", "eventually", "quick", "signal"]

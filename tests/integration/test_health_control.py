@@ -1,0 +1,134 @@
+"""What operators ask of a running plugin: ndp health, health clear, release, resume."""
+
+import json
+import os
+import stat
+import time
+
+from simnode import eventually, quick
+
+LASTING = quick(recovery={"holdOff": "1h"})
+
+
+def driver_descriptors(node, plugin):
+    found = []
+    for fd in os.listdir(f"/proc/{plugin.process.pid}/fd"):
+        try:
+            target = os.readlink(f"/proc/{plugin.process.pid}/fd/{fd}")
+        except OSError:
+            continue
+        if "nvidia" in target.removeprefix(str(node.kubelet_dir)) or ".ndp-sim" in target:
+            found.append(target)
+    return [t for t in found if not t.startswith(str(node.kubelet_dir))]
+
+
+def sessions(node):
+    return json.loads(node.sim("sessions", "--json"))
+
+
+def test_release_lets_go_of_everything_and_ends_by_itself(node):
+    plugin = node.serve(config=LASTING)
+    node.await_events()
+    node.xid(1, 79)
+    node.wait_for(capacity=8, allocatable=7)
+    assert len(sessions(node)) == 1
+    assert "in use by another client" in node.sim("reset", "--gpu", "3", ok=False)
+    assert "in use by another client" in node.sim("mig", "--gpu", "3", "--mode", "on", ok=False)
+    lists = len(node.lists())
+
+    assert "released in 1 instance" in node.ndp("release")
+    assert sessions(node) == []
+    assert driver_descriptors(node, plugin) == []
+    maps = open(f"/proc/{plugin.process.pid}/maps").read()
+    assert "libnvidia-ml" not in maps
+    node.sim("reset", "--gpu", "3")
+    node.sim("reset", "--gpu", "1")
+    node.sim("mig", "--gpu", "3", "--mode", "on")
+    node.sim("mig", "--gpu", "3", "--mode", "off")
+    assert json.loads(node.ndp("health", "--json"))["released"] is True
+    assert plugin.status()["driver"]["released"] is True
+    plugin.signal(1)  # neither a reload nor a scan opens it
+    eventually(lambda: "SIGHUP" in plugin.log(), "reloaded")
+    time.sleep(1.5)  # three scans, had there been any
+    assert sessions(node) == []
+    assert len(node.lists()) == lists and node.unhealthy() == {node.uuid(1)}
+    assert node.do("raw-allocate", resource="nvidia.com/gpu", devices=[node.uuid(0)])["response"]["envs"]
+    assert plugin.get("/livez")[0] == 200 and plugin.get("/readyz")[0] == 200
+
+    released = time.monotonic()
+    node.ndp("release", "--for", "2s")  # on top of it: the last word counts
+    eventually(lambda: len(sessions(node)) == 1, "it ends by itself")
+    assert time.monotonic() - released >= 2
+    assert json.loads(node.ndp("health", "--json"))["released"] is False
+    eventually(lambda: "evidence of a reset" in plugin.log(), "the reset is seen")
+
+
+def test_resume_ends_a_release_and_the_node_is_scanned(node):
+    plugin = node.serve(config=LASTING | {"flags": {"migStrategy": "mixed"}})
+    node.ndp("release")
+    node.sim("mig", "--gpu", "3", "--mode", "on")
+    node.sim("mig", "--gpu", "3", "--profiles", "1g.10gb*7")
+    node.sim("gpu", "--gpu", "6", "--remove")
+    assert "resumed in 1 instance" in node.ndp("resume")
+    node.wait_for("nvidia.com/mig-1g.10gb", capacity=7, allocatable=7)
+    plugin.until_unhealthy(node.gpus()[6]["uuid"], "does not list")
+
+
+def test_fences_count_while_the_driver_is_released(node):
+    fences = node.dir / "fences.yaml"
+    plugin = node.serve(config=quick(fencesFile=str(fences)))
+    node.ndp("release")
+    fences.write_text("fences: [{index: 4, reason: now}]")
+    plugin.until_unhealthy(node.uuid(4), "fenced: now")
+    node.wait_for(capacity=8, allocatable=7)
+
+
+def test_release_resume_and_clear_speak_to_all_instances(node):
+    first = node.serve(config=LASTING)
+    node.await_events()
+    second = node.start_plugin(config=LASTING)
+    eventually(lambda: len(sessions(node)) == 2, "both have a session")
+    assert "released in 2 instances" in node.ndp("release")
+    assert sessions(node) == []
+    assert "resumed in 2 instances" in node.ndp("resume")
+    eventually(lambda: len(sessions(node)) == 2, "both again")
+    eventually(lambda: all(s["eventSets"] == 1 for s in sessions(node)), "both wait for events")
+    node.xid(1, 79)
+    for plugin in (first, second):
+        plugin.until_unhealthy(node.uuid(1), "XID 79")
+    node.ndp("health", "clear", "1")
+    for plugin in (first, second):
+        plugin.until_healthy(node.uuid(1))
+
+
+def test_health_says_everything(node):
+    plugin = node.serve(config=LASTING)
+    node.await_events()
+    node.xid(2, 79)
+    plugin.until_unhealthy(node.uuid(2))
+    board = json.loads(node.ndp("health", "--json"))
+    entry = next(e for e in board["devices"] if e["device"] == node.uuid(2))
+    assert entry == plugin.verdict(node.uuid(2))
+    assert set(entry) == {"device", "verdict", "reason", "class", "xid", "since", "count", "nextStep"}
+    text = node.ndp("health")
+    assert text.count("Healthy") == 7 and "XID 79" in text and "next: " in text
+    line = next(line for line in plugin.log().splitlines() if "device is Unhealthy" in line)
+    for word in (node.uuid(2), "XID 79", "reset", entry["since"], "next_step"):
+        assert word in line
+
+
+def test_the_socket_is_private_and_mistakes_are_told(node):
+    plugin = node.serve()
+    sockets = list((node.kubelet_dir / ".ndp").glob("*.sock"))
+    assert len(sockets) == 1
+    assert stat.S_IMODE(sockets[0].stat().st_mode) == 0o600
+    assert stat.S_IMODE(sockets[0].parent.stat().st_mode) == 0o700
+    assert "no GPU '17'" in node.ndp("health", "clear", "17", ok=False)
+    assert "--for" in node.ndp("release", "--for", "soon", ok=False)
+    assert plugin.stop() == 0
+    assert "no instance" in node.ndp("health", ok=False)
+
+
+def test_the_simulator_refuses_to_set_nothing(node):
+    node.up()
+    assert "nothing to set" in node.sim("set", "--gpu", "0", ok=False)

@@ -1,0 +1,84 @@
+"""A call of the driver that does not return costs its GPU, never the plugin."""
+
+import time
+
+import pytest
+from simnode import GPU, eventually, quick
+
+
+def hang(node, *gpus):
+    for gpu in gpus:
+        node.sim("function", "--function", "nvmlDeviceGetMemoryInfo", "--hang", "--gpu", str(gpu))
+
+
+def best_allocate_ms(node, ids):
+    best = float("inf")
+    for _ in range(10):
+        began = time.monotonic()
+        node.do("raw-allocate", resource=GPU, devices=ids)
+        best = min(best, time.monotonic() - began)
+    return best * 1000
+
+
+def test_one_hanging_gpu(node):
+    plugin = node.serve(config=quick(watchdog="2s"))
+    node.await_events()
+    others = [node.uuid(gpu) for gpu in (0, 1)]
+    before = best_allocate_ms(node, others)
+    hang(node, 4)
+    # While it hangs and nobody knows: Allocate is as fast, and the others are polled on.
+    assert best_allocate_ms(node, others) < before + 250  # not the seconds that the call is out for
+    node.sim("set", "--gpu", "6", "--remap-failure", "1")
+    plugin.until_unhealthy(node.uuid(6), "row remapping failed")
+    verdict = plugin.until_unhealthy(node.uuid(4), "does not return")
+    assert verdict["class"] == "hang"
+    node.wait_for(capacity=8, allocatable=6)
+    assert best_allocate_ms(node, others) < before + 250  # not the seconds that the call is out for
+    assert plugin.get("/livez")[0] == 200 and plugin.get("/readyz")[0] == 200
+    # Nothing more is asked of it; the others go on.
+    node.sim("set", "--gpu", "7", "--remap-failure", "1")
+    plugin.until_unhealthy(node.uuid(7), "row remapping failed")
+    threads = len(list((node.dir / f"/proc/{plugin.process.pid}/task").iterdir()))
+    assert threads < 24
+    node.sim("function", "--function", "nvmlDeviceGetMemoryInfo", "--ok", "--gpu", "4")
+    plugin.until_healthy(node.uuid(4))
+    node.wait_for(capacity=8, allocatable=6)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_all_hung_the_plugin_lives_and_stops_at_once(node, known):
+    plugin = node.serve(config=quick(watchdog="1s" if known else "1h"))
+    node.await_events()
+    polled = node.calls()["nvmlDeviceGetMemoryInfo"]
+    hang(node, *range(8))
+    eventually(lambda: node.calls()["nvmlDeviceGetMemoryInfo"] >= polled + 8, "all hang")
+    if known:
+        node.wait_for(capacity=8, allocatable=0)
+    assert plugin.get("/livez")[0] == 200 and plugin.get("/readyz")[0] == 200
+    assert node.do("raw-allocate", resource=GPU, devices=[node.uuid(0)])["response"]["envs"]
+    began = time.monotonic()
+    assert plugin.stop() == 0
+    assert time.monotonic() - began < 2
+    assert not list(node.kubelet_dir.glob("nvidia-*.sock"))
+
+
+def test_a_driver_that_hangs_at_start(node):
+    node.up()
+    node.sim("function", "--function", "nvmlInit_v2", "--hang")
+    node.start_kubelet()
+    plugin = node.start_plugin("--fail-on-init-error=false", config=quick())
+    eventually(lambda: plugin.get("/livez")[0] == 200, "alive")
+    eventually(lambda: "does not return" in plugin.status()["driver"].get("error", ""), "said")
+    node.sim("function", "--function", "nvmlInit_v2", "--ok")
+    node.wait_for(capacity=8, allocatable=8)
+
+
+def test_a_gpu_that_hangs_at_start_holds_nobody_up(node):
+    node.up()
+    node.sim("gpu", "--gpu", "4", "--state", "hung")
+    node.start_kubelet()
+    plugin = node.start_plugin(config=quick())
+    node.wait_for(allocatable=7)
+    assert plugin.get("/livez")[0] == 200
+    node.sim("gpu", "--gpu", "4", "--state", "ok")
+    node.wait_for(capacity=8, allocatable=8)
