@@ -134,7 +134,7 @@ void Node::Start() {
                           .worker = worker_,
                           .host = host_,
                           .devices = devices_,
-                          .attaching = [this](bool all) { loader_.set_attaching(all); }},
+                          .attaching = [this](bool all) { nvml_.set_attaching(all); }},
       settings().plugin.rescan_interval,
       DriverSession::Events{
           .inventory = [this](

@@ -129,7 +129,8 @@ class Node {
   std::filesystem::path library_;  // that was loaded last; empty: none yet
   std::string config_error_;       // why the last reload was refused
   std::vector<std::string> handout_warnings_;
-  bool loading_ = true;  // the next build checks a configuration, not a changed machine
+  // Builds check a configuration, not a changed machine, until it has fitted once.
+  bool loading_ = true;
   bool index_in_doubt_ = false;
   bool misfit_ = false;  // the configuration contradicts the machine, nothing is built
   bool looked_ = false;

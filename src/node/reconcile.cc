@@ -45,19 +45,21 @@ void Node::Reconcile() {
   holders_.Read(settings().plugin.socket_dir);
   static const inventory::Inventory nothing;
   const inventory::Inventory& inventory = inventory_ ? *inventory_ : nothing;
-  const bool loading = std::exchange(loading_, false) && inventory_ != nullptr;
+  const bool loading = loading_ && inventory_ != nullptr;
   auto built =
       resource::Build(settings(), inventory,
                       {.loading = loading, .former = &set_, .previous_scan = &previous_layouts_});
   if (!built) {
-    // The configuration of the start contradicts the machine.
-    log::Error("the configuration does not fit this node", {{"why", built.error().message()}});
+    // The configuration of the start contradicts the machine, until one of them is another.
+    if (!misfit_ || config_error_ != built.error().message())
+      log::Error("the configuration does not fit this node", {{"why", built.error().message()}});
     config_error_ = built.error().message();
     misfit_ = true;
     if (settings().common.fail_on_init_error && servers_.empty()) return Stop(1);
-    return;
+    return UpdateMetrics();
   }
-  misfit_ = false;
+  if (loading) loading_ = false;
+  if (std::exchange(misfit_, false)) config_error_.clear();
   const resource::ResourceSet before = std::exchange(set_, *std::move(built));
   LogChanges(before);
   TellUses();

@@ -108,6 +108,14 @@ def test_a_selector_that_matches_nothing_is_a_warning_with_what_there_is(node):
     assert any("devices.exclude[1]" in warning for warning in plugin.status()["warnings"])
 
 
+def test_where_nothing_is_left_nothing_is_offered_and_that_is_told(node):
+    plugin = start(node, {"devices": {"include": ["*H100*"]}})
+    eventually(lambda: plugin.get("/readyz")[0] == 200, "ready: there is nothing to register")
+    assert GPU not in node.resources() and len(plugin.status()["notOffered"]) == 4
+    node.write_config({"devices": {"include": ["*A100*"]}})
+    node.wait_for(GPU, capacity=2, allocatable=2)
+
+
 def test_an_excluded_gpu_stays_while_a_pod_holds_it(node):
     plugin = start(node, {})
     node.wait_for(GPU, capacity=4, allocatable=4)

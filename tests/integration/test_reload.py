@@ -139,3 +139,19 @@ def test_an_address_that_cannot_be_had_keeps_the_old_one(node):
     plugin.web = second
     eventually(lambda: plugin.get("/readyz")[0] == 200, "served there")
     assert not first.exists()
+
+
+def test_a_configuration_that_does_not_fit_a_late_driver_is_told_and_can_be_mended(node):
+    node.up("dgx-h100", "--gpus", "2")
+    node.sim("driver gone")
+    node.start_kubelet()
+    entry = {"name": GPU, "replicas": 2, "devices": [9]}
+    plugin = node.start_plugin("--fail-on-init-error=false", "--enable-resource-naming",
+                               config={"sharing": {"timeSlicing": {"resources": [entry]}}})
+    eventually(lambda: "no usable NVIDIA driver" in plugin.log(), "it waits for a driver")
+    node.sim("driver back")
+    eventually(lambda: "9 is no device" in plugin.status().get("configError", ""), "what does not fit is told")
+    assert plugin.get("/readyz")[0] == 503 and GPU not in node.resources()
+    node.write_config(SHARED)
+    node.wait_for(capacity=4, allocatable=4)
+    eventually(lambda: plugin.get("/readyz")[0] == 200, "ready")
