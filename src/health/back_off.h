@@ -21,6 +21,8 @@ class BackOff {
     pause_ = pause_ == Duration::zero() ? first_ : std::min(pause_ * 2, longest_);
     return pause_;
   }
+  // The pause is the first after a good time: whoever has found the cause need not sit it out.
+  bool first() const { return pause_ == first_; }
 
  private:
   static constexpr Duration kGoodWait = std::chrono::minutes(1);

@@ -28,7 +28,9 @@ TEST(BackOffTest, AGoodWaitMakesUpForTheFailuresBefore) {
   BackOff back_off(1s, 60s);
   back_off.Started(clock.Now());
   EXPECT_EQ(back_off.Failed(clock.Now()), 1s);
+  EXPECT_TRUE(back_off.first());
   EXPECT_EQ(back_off.Failed(clock.Now()), 2s);
+  EXPECT_FALSE(back_off.first());
   back_off.Started(clock.Now());
   clock.Advance(1min);
   EXPECT_EQ(back_off.Failed(clock.Now()), 4s) << "a minute is not more than a minute";

@@ -14,6 +14,7 @@ constexpr std::uint64_t kWantedEvents =
     nvml::kEventFatalPoison | nvml::kEventGpuUnavailable | nvml::kEventRecoveryAction;
 constexpr Duration kNoSoonerLook = std::chrono::milliseconds(1);
 constexpr int kGpuNotFound = 28;
+constexpr Duration kCulpritFound = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -193,6 +194,11 @@ void Monitor::OnLooked(const std::string& uuid, Why why, const Examination& exam
                                         examination.failure->status == nvml::kResetRequired));
   // It answers again: events of it count again, where no back-off is running.
   if (was_lost && !gpu.lost && watcher_.watching()) WatchEvents();
+  // This is what the wait failed at: the others' events must not be missed for longer than it takes
+  // to look for more of its kind.
+  if (!was_lost && gpu.lost && at_once && watch_timer_ && back_off_.first()) {
+    watch_timer_ = deps_.loop.After(kCulpritFound, [this] { WatchEvents(); });
+  }
   if (!examination.failure && examination.uuid != uuid) {
     AskRefresh(fmt::format("another GPU answers at {}", gpu.seen.pci_bus_id()));
   } else if (examination.failure && (examination.failure->status == nvml::kNotFound ||

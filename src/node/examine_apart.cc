@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <optional>
+#include <thread>
 
 #include "doc/json.h"
 #include "health/examination_document.h"
@@ -81,10 +82,17 @@ health::Examination ExamineBy(const std::vector<std::string>& command, const Clo
   out.Reset();
   if (!pid) return Failed("cannot start " + command[0]);
   const auto text = ReadAll(in.get(), clock, limit);
-  // One that hangs in the driver may not die of this; then nobody waits for it here.
-  if (!text) kill(*pid, SIGKILL);
-  int status = 0;
-  while (waitpid(*pid, &status, text ? 0 : WNOHANG) < 0 && errno == EINTR) {
+  const auto reap = [pid = *pid] {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+  };
+  if (text) {
+    reap();
+  } else {
+    // One that hangs in the driver may not die of this for long: nobody waits for it here.
+    kill(*pid, SIGKILL);
+    std::thread(reap).detach();
   }
   if (!text) return Failed("no answer in time");
   auto document = doc::ParseJson(*text);

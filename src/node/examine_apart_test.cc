@@ -29,7 +29,7 @@ TEST(ExamineByTest, EveryMishapIsAFailureOfTheLook) {
 }
 
 TEST(ExamineByTest, OneThatDoesNotAnswerIsKilled) {
-  const auto seen = Shell("sleep 600", 50ms);
+  const auto seen = Shell("exec sleep 600", 50ms);
   ASSERT_TRUE(seen.failure);
   EXPECT_THAT(seen.failure->Message(), HasSubstr("no answer in time"));
 }

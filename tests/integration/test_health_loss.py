@@ -10,6 +10,7 @@ def test_a_lost_gpu_stays_listed_and_harms_no_other(node):
     plugin = node.serve(config=quick())
     node.await_events()
     uuid = node.uuid(5)
+    waits = node.calls()["nvmlEventSetWait_v2"]
     node.sim("gpu", "--gpu", "5", "--state", "lost")
     node.wait_for(capacity=8, allocatable=7)
     assert node.unhealthy() == {uuid}
@@ -17,7 +18,8 @@ def test_a_lost_gpu_stays_listed_and_harms_no_other(node):
     healthy = {d["id"] for d in node.resources()[GPU]["devices"]} - {uuid}
     assert set(node.do("preferred", resource=GPU, count=1)["devices"]) <= healthy
     assert set(node.allocate(1)["devices"]) <= healthy
-    # The set has been built anew without it: events of the others are heard.
+    # The set is built anew without it: events of the others are heard.
+    eventually(lambda: node.calls()["nvmlEventSetWait_v2"] > waits, "waited for again")
     node.xid(6, 79)
     plugin.until_unhealthy(node.uuid(6), "XID 79")
 

@@ -30,8 +30,8 @@ def test_recovery_action_holds_a_gpu_and_lets_it_go(node):
     reads = node.calls()["nvmlDeviceGetMemoryInfo"]
     eventually(lambda: node.calls()["nvmlDeviceGetMemoryInfo"] > reads, "it is asked, and answers")
     assert plugin.verdict(uuid)["since"] == first["since"]
-    node.sim("set", "--gpu", "4", "--recovery-action", "0")
     began = time.monotonic()
+    node.sim("set", "--gpu", "4", "--recovery-action", "0")
     plugin.until_healthy(uuid)
     assert time.monotonic() - began >= 0.1, "three probes, one each 50 ms"
     node.wait_for(allocatable=8)
