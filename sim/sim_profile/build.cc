@@ -40,7 +40,8 @@ void FillGpu(const GpuSpec& spec, const Profile& profile, const BuildOptions& op
   SetText(gpu.uuid, "GPU-" + sim_state::FormatUuid(sim_state::NameUuid(identity)));
   SetText(gpu.name, spec.name);
   SetText(gpu.serial,
-          std::to_string(1320000000000U + sim_state::NameUuid(identity)[0] * 1000U + index));
+          std::to_string(1320000000000U + sim_state::NameUuid(identity)[0] * std::uint64_t{1000} +
+                         index));
   gpu.minor = index;
   gpu.pci = spec.pci;
   gpu.pci_id = spec.pci_id;

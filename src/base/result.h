@@ -84,7 +84,10 @@ class [[nodiscard]] Result {
   const Error& error() const& { return state_.error(); }
   Error&& error() && { return std::move(state_.error()); }
 
-  T value_or(T fallback) const& { return ok() ? *state_ : std::move(fallback); }
+  T value_or(T fallback) const& {
+    if (ok()) return *state_;
+    return fallback;
+  }
 
   Result Context(std::string_view context) && {
     if (ok()) return std::move(*this);

@@ -75,7 +75,7 @@ class Monitor {
   // Reads the state file and the fences. The callbacks may be called from within.
   Monitor(Deps deps, const config::Health& settings, Callbacks callbacks, Timing timing);
   Monitor(Deps deps, const config::Health& settings, Callbacks callbacks)
-      : Monitor(deps, settings, std::move(callbacks), Timing()) {}
+      : Monitor(std::move(deps), settings, std::move(callbacks), Timing()) {}
   ~Monitor();
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;

@@ -89,9 +89,9 @@ class Reader {
   }
   MonoTime Mono(std::string_view key) const { return MonoTime(Duration(Int(key).value_or(0))); }
   const doc::Value& Child(std::string_view key) const {
-    static const doc::Value kNull;
+    static const doc::Value nothing;
     const doc::Value* value = map_.Find(key);
-    return value != nullptr ? *value : kNull;
+    return value != nullptr ? *value : nothing;
   }
 
  private:

@@ -29,7 +29,7 @@ Duration RetryDelay(int failures) {
 }  // namespace
 
 DriverSession::DriverSession(Deps deps, Duration rescan_interval, Events events)
-    : deps_(deps), rescan_interval_(rescan_interval), events_(std::move(events)) {}
+    : deps_(std::move(deps)), rescan_interval_(rescan_interval), events_(std::move(events)) {}
 
 DriverSession::~DriverSession() {
   *alive_ = false;
@@ -222,9 +222,10 @@ void DriverSession::OnCount(std::uint64_t scan, const nvml::Reply<unsigned>& cou
             if (*alive && scan == scan_) OnGpu(scan, index, std::move(gpu));
           };
         });
-    if (!queued)
+    if (!queued) {
       slots_[index] =
           std::unexpected(nvml::Failure{nvml::kTimeout, "scan", "a call does not return"});
+    }
   }
   if (std::ranges::all_of(slots_, &Slot::has_value)) return Emit();
   scan_deadline_ = deps_.loop.After(kScanPatience, [this] {

@@ -51,7 +51,7 @@ auto HasDevices(std::size_t healthy) { return HasHealthy(healthy, healthy); }
 // The node's part: a loop of its own and the folder's watch.
 class Plugin {
  public:
-  Plugin(const fs::path& folder, bool with_kubelet = true)
+  explicit Plugin(const fs::path& folder, bool with_kubelet = true)
       : folder_(folder), with_kubelet_(with_kubelet), loop_(*os::EventLoop::Create()) {
     thread_ = std::thread([this] { loop_->Run(); });
   }
