@@ -8,6 +8,7 @@
 
 #include "cmd/command.h"
 #include "doc/json.h"
+#include "health/examination_document.h"
 #include "inventory/discover.h"
 #include "inventory/links.h"
 #include "inventory/platform.h"
@@ -36,36 +37,6 @@ doc::Value MigStatus(const inventory::MigDevice& mig) {
   for (const std::string& node : mig.device_nodes) nodes.Append(node);
   if (!mig.trouble.empty()) out.Set("trouble", mig.trouble);
   return out;
-}
-
-void AddSample(doc::Value& out, const nvml::HealthSample& s) {
-  const auto set = [&out](const char* name, const auto& value) {
-    if (value) out.Set(name, *value);
-  };
-  set("recoveryAction", s.recovery_action);
-  set("retiredPagesPending", s.retired_pages_pending);
-  set("volatileUncorrectedEcc", s.volatile_uncorrected_ecc);
-  set("volatileCorrectedEcc", s.volatile_corrected_ecc);
-  set("pcieReplays", s.pcie_replays);
-  set("totalEnergyMillijoules", s.total_energy_mj);
-  set("temperature", s.temperature);
-  set("temperatureShutdown", s.temperature_shutdown);
-  set("computeMode", s.compute_mode);
-  if (s.remapped_rows) {
-    doc::Value& rows = out.Set("remappedRows", doc::Value::Map());
-    rows.Set("correctable", s.remapped_rows->correctable);
-    rows.Set("uncorrectable", s.remapped_rows->uncorrectable);
-    rows.Set("pending", s.remapped_rows->pending);
-    rows.Set("failure", s.remapped_rows->failure);
-  }
-  if (s.fabric) {
-    doc::Value& fabric = out.Set("fabric", doc::Value::Map());
-    fabric.Set("state", static_cast<int>(s.fabric->state));
-    fabric.Set("status", s.fabric->status);
-    fabric.Set("clique", s.fabric->clique);
-  }
-  doc::Value& failures = out.Set("failures", doc::Value::List());
-  for (const nvml::Failure& failure : s.failures) failures.Append(failure.Message());
 }
 
 doc::Value GpuDocument(nvml::Driver& driver, const inventory::Gpu& gpu,
@@ -103,11 +74,13 @@ doc::Value GpuDocument(nvml::Driver& driver, const inventory::Gpu& gpu,
   }
   doc::Value& ancestors = out.Set("commonAncestors", doc::Value::List());
   for (const int level : links.ancestors) ancestors.Append(level);
-  doc::Value& health = out.Set("health", doc::Value::Map());
+  doc::Value& sampled = out.Set("health", doc::Value::Map());
   if (auto sample = driver.Sample(gpu.pci_bus_id())) {
-    AddSample(health, *sample);
+    health::AddSample(sampled, *sample);
+    doc::Value& failures = sampled.Set("failures", doc::Value::List());
+    for (const nvml::Failure& failure : sample->failures) failures.Append(failure.Message());
   } else {
-    health.Set("failure", sample.error().Message());
+    sampled.Set("failure", sample.error().Message());
   }
   if (!gpu.trouble.empty()) out.Set("trouble", gpu.trouble);
   return out;

@@ -30,22 +30,13 @@ template <typename Sample, typename Visit>
 void EachNumber(Sample& sample, Visit visit) {
   visit("recoveryAction", sample.recovery_action);
   visit("retiredPagesPending", sample.retired_pages_pending);
-  visit("uncorrectedEcc", sample.volatile_uncorrected_ecc);
-  visit("correctedEcc", sample.volatile_corrected_ecc);
+  visit("volatileUncorrectedEcc", sample.volatile_uncorrected_ecc);
+  visit("volatileCorrectedEcc", sample.volatile_corrected_ecc);
   visit("pcieReplays", sample.pcie_replays);
-  visit("energyMj", sample.total_energy_mj);
+  visit("totalEnergyMillijoules", sample.total_energy_mj);
   visit("temperature", sample.temperature);
   visit("temperatureShutdown", sample.temperature_shutdown);
   visit("computeMode", sample.compute_mode);
-}
-
-void AddRows(doc::Value& out, const nvml::HealthSample& sample) {
-  if (!sample.remapped_rows) return;
-  doc::Value& rows = out.Set("remappedRows", doc::Value::Map());
-  rows.Set("correctable", sample.remapped_rows->correctable);
-  rows.Set("uncorrectable", sample.remapped_rows->uncorrectable);
-  rows.Set("pending", sample.remapped_rows->pending);
-  rows.Set("failure", sample.remapped_rows->failure);
 }
 
 std::int64_t Int(const doc::Value& map, std::string_view key) {
@@ -67,9 +58,11 @@ void ReadSample(const doc::Value& document, nvml::HealthSample& sample) {
         .pending = Int(*rows, "pending") != 0,
         .failure = Int(*rows, "failure") != 0};
   }
-  if (document.Find("fabricState") != nullptr) {
-    const std::int64_t state = std::clamp<std::int64_t>(Int(document, "fabricState"), 0, 3);
-    sample.fabric = nvml::Fabric{.state = static_cast<nvml::FabricState>(state)};
+  if (const doc::Value* fabric = document.Find("fabric")) {
+    const std::int64_t state = std::clamp<std::int64_t>(Int(*fabric, "state"), 0, 3);
+    sample.fabric = nvml::Fabric{.state = static_cast<nvml::FabricState>(state),
+                                 .status = static_cast<int>(Int(*fabric, "status")),
+                                 .clique = static_cast<unsigned>(Int(*fabric, "clique"))};
   }
   if (const doc::Value* failures = document.Find("failures")) {
     for (const doc::Value& failure : failures->items()) {
@@ -80,17 +73,30 @@ void ReadSample(const doc::Value& document, nvml::HealthSample& sample) {
 
 }  // namespace
 
+void AddSample(doc::Value& out, const nvml::HealthSample& sample) {
+  EachNumber(sample, [&out](const char* key, const auto& value) {
+    if (value) out.Set(key, *value);
+  });
+  if (sample.remapped_rows) {
+    doc::Value& rows = out.Set("remappedRows", doc::Value::Map());
+    rows.Set("correctable", sample.remapped_rows->correctable);
+    rows.Set("uncorrectable", sample.remapped_rows->uncorrectable);
+    rows.Set("pending", sample.remapped_rows->pending);
+    rows.Set("failure", sample.remapped_rows->failure);
+  }
+  if (sample.fabric) {
+    doc::Value& fabric = out.Set("fabric", doc::Value::Map());
+    fabric.Set("state", static_cast<int>(sample.fabric->state));
+    fabric.Set("status", sample.fabric->status);
+    fabric.Set("clique", sample.fabric->clique);
+  }
+}
+
 doc::Value ToDoc(const Examination& examination) {
   doc::Value out = doc::Value::Map();
   out.Set("uuid", examination.uuid);
   if (examination.failure) out.Set("failure", ToDoc(*examination.failure));
-  EachNumber(examination.sample, [&out](const char* key, const auto& value) {
-    if (value) out.Set(key, *value);
-  });
-  AddRows(out, examination.sample);
-  if (examination.sample.fabric) {
-    out.Set("fabricState", static_cast<int>(examination.sample.fabric->state));
-  }
+  AddSample(out, examination.sample);
   doc::Value failures = doc::Value::List();
   for (const nvml::Failure& failure : examination.sample.failures) failures.Append(ToDoc(failure));
   out.Set("failures", std::move(failures));

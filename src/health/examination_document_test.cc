@@ -31,7 +31,7 @@ TEST(ExaminationDocumentTest, EverythingComesBack) {
   const std::string text = doc::ToJson(ToDoc(full));
   EXPECT_EQ(Again(full), text);
   for (const char* part : {"GPU is lost", "\"recoveryAction\":4", "1125899906842624",
-                           "\"fabricState\":2", "\"pending\":true", "needs a reset"}) {
+                           "\"fabric\":{\"state\":2", "\"pending\":true", "needs a reset"}) {
     EXPECT_THAT(text, testing::HasSubstr(part));
   }
 }

@@ -81,20 +81,19 @@ health::Examination ExamineBy(const std::vector<std::string>& command, const Clo
   const auto pid = Start(command, out.get());
   out.Reset();
   if (!pid) return Failed("cannot start " + command[0]);
-  const auto text = ReadAll(in.get(), clock, limit);
   const auto reap = [pid = *pid] {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
   };
-  if (text) {
-    reap();
-  } else {
+  const auto text = ReadAll(in.get(), clock, limit);
+  if (!text) {
     // One that hangs in the driver may not die of this for long: nobody waits for it here.
     kill(*pid, SIGKILL);
     std::thread(reap).detach();
+    return Failed("no answer in time");
   }
-  if (!text) return Failed("no answer in time");
+  reap();
   auto document = doc::ParseJson(*text);
   if (!document.ok()) return Failed("it ended without an answer");
   auto examination = health::ExaminationFrom(*document);

@@ -115,9 +115,8 @@ void Node::Start() {
           .host = host_,
           .metrics = metrics_,
           .examine_apart =
-              [&clock = deps_.clock, root = settings().common.driver_root_ctr_path](
-                  const std::string& pci, health::Depth depth) {
-                return ExamineApart(root, pci, depth, clock, kExamineApart);
+              [&clock = deps_.clock, &nvml = nvml_](const std::string& pci, health::Depth depth) {
+                return ExamineApart(nvml.driver_root(), pci, depth, clock, kExamineApart);
               }},
       settings().health,
       health::Monitor::Callbacks{

@@ -31,6 +31,11 @@ void DlLoader::set_driver_root(std::filesystem::path driver_root) {
   driver_root_ = std::move(driver_root);
 }
 
+std::filesystem::path DlLoader::driver_root() const {
+  const MutexLock lock(mutex_);
+  return driver_root_;
+}
+
 void DlLoader::set_attaching(bool attaching) {
   const MutexLock lock(mutex_);
   attaching_ = attaching;

@@ -10,18 +10,20 @@
 
 namespace ndp::nvml {
 
+// Thread-safe.
 class DlLoader final : public Loader {
  public:
   explicit DlLoader(std::filesystem::path driver_root) : driver_root_(std::move(driver_root)) {}
   Result<std::shared_ptr<Driver>> Open() override;
   // For the next Open.
   void set_driver_root(std::filesystem::path driver_root);
+  std::filesystem::path driver_root() const;
   // For the next Open: false opens a session that holds those GPUs alone that are looked up in it,
   // where the library can do so. A held GPU cannot be reset.
   void set_attaching(bool attaching);
 
  private:
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::filesystem::path driver_root_ NDP_GUARDED_BY(mutex_);
   bool attaching_ NDP_GUARDED_BY(mutex_) = true;
 };

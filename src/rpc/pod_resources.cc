@@ -1,13 +1,12 @@
 #include "rpc/pod_resources.h"
 
-#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
-#include <grpcpp/create_channel_posix.h>
 
 #include <thread>
 
 #include "pod_resources.grpc.pb.h"
 #include "rpc/grpc_status.h"
+#include "rpc/kubelet_channel.h"
 
 namespace ndp::rpc {
 namespace {
@@ -16,10 +15,7 @@ namespace {
 constexpr int kMostBytes = 16 << 20;
 
 Result<plugin::HeldDevices> List(os::UniqueFd kubelet) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMostBytes);
-  const auto stub = v1::PodResourcesLister::NewStub(
-      grpc::CreateCustomInsecureChannelFromFd("kubelet", kubelet.Release(), arguments));
+  const auto stub = v1::PodResourcesLister::NewStub(KubeletChannel(std::move(kubelet), kMostBytes));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kPodResourcesDeadline);
   v1::ListPodResourcesResponse reply;

@@ -1,32 +1,19 @@
 #include "rpc/register_call.h"
 
-#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
-#include <grpcpp/create_channel_posix.h>
-#include <grpcpp/support/channel_arguments.h>
-
-#include <limits>
 
 #include "device_plugin.grpc.pb.h"
 #include "rpc/grpc_status.h"
+#include "rpc/kubelet_channel.h"
 
 namespace ndp::rpc {
 namespace {
-
-// No timers, as on the server's side (Service::Build).
-grpc::ChannelArguments Arguments() {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, std::numeric_limits<int>::max());
-  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  return arguments;
-}
 
 class Call final : public RegisterCall {
  public:
   Call(Queue& queue, os::UniqueFd kubelet, const Request& request, Done done)
       : done_(std::move(done)),
-        stub_(v1beta1::Registration::NewStub(
-            grpc::CreateCustomInsecureChannelFromFd("kubelet", kubelet.Release(), Arguments()))) {
+        stub_(v1beta1::Registration::NewStub(KubeletChannel(std::move(kubelet)))) {
     v1beta1::RegisterRequest message;
     message.set_version("v1beta1");
     message.set_endpoint(request.endpoint);

@@ -24,17 +24,22 @@ def test_a_lost_gpu_stays_listed_and_harms_no_other(node):
     plugin.until_unhealthy(node.uuid(6), "XID 79")
 
 
+def stays_calm(node, plugin):
+    """Fewer than five event waits and two log lines a second."""
+    waits, lines, start = node.calls()["nvmlEventSetWait_v2"], len(plugin.log().splitlines()), time.monotonic()
+    time.sleep(2)  # to show what does not happen
+    span = time.monotonic() - start
+    assert (node.calls()["nvmlEventSetWait_v2"] - waits) / span < 5
+    assert (len(plugin.log().splitlines()) - lines) / span < 2, plugin.log()
+
+
 def test_nothing_spins_around_a_lost_gpu(node):
     # As shipped: no quick intervals that would hide or make calls of their own.
     plugin = node.serve()
     node.await_events()
     node.sim("gpu", "--gpu", "5", "--state", "lost")
     node.wait_for(capacity=8, allocatable=7)
-    waits, lines, start = node.calls()["nvmlEventSetWait_v2"], len(plugin.log().splitlines()), time.monotonic()
-    time.sleep(2)  # to show what does not happen
-    span = time.monotonic() - start
-    assert (node.calls()["nvmlEventSetWait_v2"] - waits) / span < 5
-    assert (len(plugin.log().splitlines()) - lines) / span < 2, plugin.log()
+    stays_calm(node, plugin)
     assert node.resources()[GPU]["allocatable"] == 7
 
 
@@ -44,11 +49,7 @@ def test_an_event_wait_that_always_fails_is_backed_off_from(node, status):
     node.await_events()
     node.sim("function", "--function", "nvmlEventSetWait_v2", "--error", status)
     eventually(lambda: plugin.metric("ndp_event_wait_failures_total") >= 2, "the wait fails again and again")
-    waits, lines, start = node.calls()["nvmlEventSetWait_v2"], len(plugin.log().splitlines()), time.monotonic()
-    time.sleep(2)  # to show what does not happen
-    span = time.monotonic() - start
-    assert (node.calls()["nvmlEventSetWait_v2"] - waits) / span < 5
-    assert (len(plugin.log().splitlines()) - lines) / span < 2, plugin.log()
+    stays_calm(node, plugin)
     assert node.resources()[GPU]["allocatable"] == 8
     node.sim("function", "--function", "nvmlEventSetWait_v2", "--ok")
     waits = node.calls()["nvmlEventSetWait_v2"]
