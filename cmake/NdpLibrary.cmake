@@ -55,7 +55,8 @@ function(ndp_library)
     add_library(ndp_${A_NAME} STATIC ${A_SRCS} ${A_HDRS})
     set(scope PUBLIC)
     # base compiles fmt and spdlog themselves, with definitions of their own.
-    if(NDP_PCH AND NOT A_NAME STREQUAL base)
+    # A room made for size has another __OPTIMIZE_SIZE__ than the precompiled header.
+    if(NDP_PCH AND NOT A_NAME STREQUAL base AND NOT (A_COLD AND CMAKE_BUILD_TYPE STREQUAL Release))
       target_precompile_headers(ndp_${A_NAME} REUSE_FROM ndp_pch)
     endif()
     target_link_libraries(ndp_${A_NAME} PRIVATE ${A_LINK})

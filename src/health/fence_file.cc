@@ -13,6 +13,7 @@ namespace ndp::health {
 namespace {
 
 constexpr std::size_t kLargestFile = 1 << 20;
+constexpr std::string_view kClear = "clear";
 
 // nullopt: missing.
 Result<std::optional<std::string>> ReadIfThere(const std::filesystem::path& path) {
@@ -36,11 +37,9 @@ Result<std::optional<std::string>> ReadIfThere(const std::filesystem::path& path
 
 FenceFile::FenceFile(os::EventLoop& loop, std::filesystem::path file, Callbacks callbacks)
     : file_(std::move(file)), callbacks_(std::move(callbacks)) {
-  auto watch =
-      os::DirWatch::Open(loop, file_.parent_path(), [this](os::DirWatch::Change, std::string_view) {
-        Look();
-        LookAtClear();
-      });
+  auto watch = os::DirWatch::Open(
+      loop, file_.parent_path(),
+      [this](os::DirWatch::Change change, std::string_view name) { OnChange(change, name); });
   if (watch.ok()) {
     watch_ = *std::move(watch);
   } else {
@@ -49,6 +48,16 @@ FenceFile::FenceFile(os::EventLoop& loop, std::filesystem::path file, Callbacks 
   }
   Look();
   LookAtClear();
+}
+
+// Each file is read when something happened to it, or to what it may be a link into; never while it
+// is being written: an empty `clear` means all.
+void FenceFile::OnChange(os::DirWatch::Change change, std::string_view name) {
+  std::error_code error;
+  const auto status = std::filesystem::symlink_status(file_.parent_path() / name, error);
+  if (change == os::DirWatch::Change::kCreated && std::filesystem::is_regular_file(status)) return;
+  if (name != kClear) Look();
+  if (name != file_.filename().native()) LookAtClear();
 }
 
 void FenceFile::Look() {
@@ -63,7 +72,7 @@ void FenceFile::Look() {
 }
 
 void FenceFile::LookAtClear() {
-  const std::filesystem::path path = file_.parent_path() / "clear";
+  const std::filesystem::path path = file_.parent_path() / kClear;
   struct stat status{};
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
   const WallTime written{std::chrono::seconds(status.st_mtim.tv_sec) +

@@ -32,6 +32,7 @@ class FenceFile {
   FenceFile(os::EventLoop& loop, std::filesystem::path file, Callbacks callbacks);
 
  private:
+  void OnChange(os::DirWatch::Change change, std::string_view name);
   void Look();
   void LookAtClear();
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "testing/result_matchers.h"
 #include "testing/run_until.h"
 #include "testing/temp_dir.h"
@@ -83,6 +85,25 @@ TEST_F(FenceFileTest, TheSameContentIsNoChange) {
   dir_.Write("etc/clear", "");
   EXPECT_TRUE(Until([&] { return clears_ == 1; }));
   EXPECT_EQ(loads_, 1);
+}
+
+// Empty means all GPUs: what somebody has just begun to write is not that.
+TEST_F(FenceFileTest, ClearIsReadWhenItIsWhole) {
+  dir_.Write("etc/fences.yaml", "");
+  Open();
+  std::ofstream clear(dir_ / "etc/clear");
+  ASSERT_TRUE(clear.is_open());
+  dir_.Write("etc/fences.yaml", "[{index: 3}]");  // seen after the file above has appeared
+  EXPECT_TRUE(Until([&] { return fences_.size() == 1; }));
+  EXPECT_EQ(clears_, 0);
+  clear << "1\n" << std::flush;
+  dir_.Write("etc/fences.yaml", "[{index: 3}, {index: 4}]");
+  EXPECT_TRUE(Until([&] { return fences_.size() == 2; }));
+  EXPECT_EQ(clears_, 0);
+  clear << "2\n";
+  clear.close();
+  EXPECT_TRUE(Until([&] { return clears_ == 1; }));
+  EXPECT_THAT(cleared_, ElementsAre("1", "2"));
 }
 
 TEST_F(FenceFileTest, ClearNamesGpusOrAll) {

@@ -17,7 +17,8 @@ constexpr std::uint32_t kEntries =
 constexpr std::uint32_t kFolder = IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 
 DirWatch::Change ToChange(std::uint32_t mask) {
-  if ((mask & (IN_CREATE | IN_MOVED_TO)) != 0) return DirWatch::Change::kAppeared;
+  if ((mask & IN_CREATE) != 0) return DirWatch::Change::kCreated;
+  if ((mask & IN_MOVED_TO) != 0) return DirWatch::Change::kMovedIn;
   if ((mask & (IN_DELETE | IN_MOVED_FROM)) != 0) return DirWatch::Change::kVanished;
   return DirWatch::Change::kWritten;
 }

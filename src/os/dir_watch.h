@@ -16,7 +16,8 @@ namespace ndp::os {
 class DirWatch {
  public:
   enum class Change {
-    kAppeared,  // created, or moved in (also over an older file)
+    kCreated,   // a file may still be empty, or half written: kWritten follows
+    kMovedIn,   // also over an older file
     kVanished,  // deleted, or moved away
     kWritten,   // closed after writing
     kLookAgain  // the folder itself came or went, or events were lost: name is empty

@@ -45,7 +45,7 @@ TEST_F(DirWatchTest, ReportsFilesThatComeAreWrittenAndGo) {
   dir_.Write("a", "x");
   EXPECT_TRUE(Sees(Change::kWritten, "a"));
   std::filesystem::rename(dir_ / "a", dir_ / "b");
-  EXPECT_TRUE(Sees(Change::kAppeared, "b"));
+  EXPECT_TRUE(Sees(Change::kMovedIn, "b"));
   std::filesystem::remove(dir_ / "b");
   EXPECT_TRUE(Sees(Change::kVanished, "b"));
 }
@@ -57,7 +57,7 @@ TEST_F(DirWatchTest, AMissingFolderIsWaitedForAtItsNearestAncestor) {
   EXPECT_TRUE(Sees(Change::kLookAgain));
   EXPECT_TRUE(watch->watching());
   dir_.Write("x/y/a", "");
-  EXPECT_TRUE(Sees(Change::kAppeared, "a"));
+  EXPECT_TRUE(Sees(Change::kCreated, "a"));
 }
 
 TEST_F(DirWatchTest, AFolderThatIsRemovedAndMadeAgainIsWatchedAgain) {
@@ -70,7 +70,7 @@ TEST_F(DirWatchTest, AFolderThatIsRemovedAndMadeAgainIsWatchedAgain) {
     std::filesystem::create_directory(dir_ / "x");
     EXPECT_TRUE(Sees(Change::kLookAgain));
     dir_.Write("x/a", "");
-    EXPECT_TRUE(Sees(Change::kAppeared, "a"));
+    EXPECT_TRUE(Sees(Change::kCreated, "a"));
   }
 }
 
@@ -84,7 +84,7 @@ TEST_F(DirWatchTest, AFolderThatIsReplacedByAnotherIsFollowed) {
   ASSERT_TRUE(watch->watching());
   dir_.Write("old/a", "");
   dir_.Write("x/b", "");
-  EXPECT_TRUE(Sees(Change::kAppeared, "b"));
+  EXPECT_TRUE(Sees(Change::kCreated, "b"));
 }
 
 TEST_F(DirWatchTest, TheCallbackMayDestroyTheWatch) {

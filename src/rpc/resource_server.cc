@@ -135,7 +135,7 @@ void ResourceServer::OnFolderEvent(os::DirWatch::Change change, std::string_view
     return;
   }
   if (change == Change::kWritten) return;
-  const bool appeared = change == Change::kAppeared;
+  const bool appeared = change == Change::kCreated || change == Change::kMovedIn;
   const std::string file(name);
   if (file == options_.kubelet_socket.filename()) {
     if (appeared) LookAtKubeletSocket();
