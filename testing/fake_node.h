@@ -50,6 +50,13 @@ class FakeNode {
     Folder("/dev");
   }
 
+  void RemoveDevice(std::string_view path) {
+    const std::size_t at = devices_.find(fmt::format("{} c ", path));
+    ASSERT_NE(at, std::string::npos) << path;
+    devices_.erase(at, devices_.find('\n', at) + 1 - at);
+    File("/dev.list", devices_);
+  }
+
   // card<n> and renderD<127 + n> of a GPU, with their links by PCI address.
   void Drm(std::string_view bus_id, unsigned card) {
     const std::string names[] = {fmt::format("card{}", card), fmt::format("renderD{}", 127 + card)};

@@ -88,6 +88,26 @@ void Handout::AddImex(const config::Settings& settings, const cdi::Options& opti
   }
 }
 
+void Handout::FindMissingNodes(const config::Settings& settings,
+                               const inventory::Inventory* inventory, Answer& answer) const {
+  if (!settings.plugin.pass_device_specs || !settings.plugin.uses_non_cdi()) return;
+  // Without any of the driver's nodes this is not the host's /dev: it says nothing of the host.
+  if (inventory == nullptr || answer.control_nodes.empty()) return;
+  const auto look = [&](const std::string& uuid, const std::vector<std::string>& nodes) {
+    for (const std::string& node : nodes) {
+      if (devices_.Device(node)) continue;
+      answer.device_trouble.try_emplace(
+          uuid, fmt::format("its device node {} is missing, and --pass-device-specs hands it to "
+                            "containers: they would not start",
+                            node));
+    }
+  };
+  for (const inventory::Gpu& gpu : inventory->gpus) {
+    look(gpu.uuid(), gpu.device_nodes);
+    for (const inventory::MigDevice& mig : gpu.mig) look(mig.nvml.uuid, mig.device_nodes);
+  }
+}
+
 Handout::Answer Handout::Prepare(const config::Settings& settings,
                                  const std::shared_ptr<const inventory::Inventory>& inventory,
                                  const plugin::HeldDevices& held) {
@@ -98,6 +118,7 @@ Handout::Answer Handout::Prepare(const config::Settings& settings,
   }
   const cdi::Options options = cdi::OptionsFrom(settings, cdi::ProcessEnvironment());
   AddImex(settings, options, answer);
+  FindMissingNodes(settings, inventory.get(), answer);
   if (!settings.plugin.uses_cdi() || inventory == nullptr) return answer;
   PublishCdi(settings, options, inventory, held);
   answer.cdi_additional = offer_.extras;

@@ -45,6 +45,8 @@ class Handout {
 
  private:
   void AddImex(const config::Settings& settings, const cdi::Options& options, Answer& answer) const;
+  void FindMissingNodes(const config::Settings& settings, const inventory::Inventory* inventory,
+                        Answer& answer) const;
   void PublishCdi(const config::Settings& settings, const cdi::Options& options,
                   const std::shared_ptr<const inventory::Inventory>& inventory,
                   const plugin::HeldDevices& held);

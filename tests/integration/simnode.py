@@ -186,6 +186,12 @@ class Node:
         with (self.dir / "root/dev.list").open("a") as devices:
             devices.write(f"{path} c {major} {minor} 0666 0\n")
 
+    def remove_device(self, path: str) -> None:
+        listed = self.dir / "root/dev.list"
+        listed.write_text("".join(
+            line for line in listed.read_text().splitlines(True) if line.split()[0] != path))
+        (self.dir / f"root{path}").unlink(missing_ok=True)
+
     def cdi(self, device_class: str = "gpu") -> dict[str, Any] | None:
         """A CDI file that the plugin has written, if it has."""
         file = self.cdi_file(device_class)

@@ -105,6 +105,16 @@ class TestEverythingDisabled:
         node.wait_for(capacity=8, allocatable=0)
         assert "IMEX channel 0" in plugin.device(node.uuid(3))["reason"]
 
+    def test_a_device_node_that_is_missing_counts(self, node, config):
+        node.up()
+        node.start_kubelet()
+        node.remove_device("/dev/nvidia4")
+        plugin = node.start_plugin("--pass-device-specs", config=config, env=OFF)
+        node.wait_for(capacity=8, allocatable=7)
+        assert "/dev/nvidia4 is missing" in plugin.device(node.uuid(4))["reason"]
+        node.add_device("/dev/nvidia4", 195, 4)
+        node.wait_for(capacity=8, allocatable=8)
+
     def test_one_xid_enabled_is_acted_on(self, node, config):
         plugin = self.start(node, config, {"DP_ENABLE_HEALTHCHECKS": "79"})
         node.await_events()

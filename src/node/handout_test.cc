@@ -1,0 +1,130 @@
+#include "node/handout.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/cdi_nodes.h"
+#include "testing/temp_dir.h"
+
+namespace ndp::node {
+namespace {
+
+using config::DeviceListStrategy;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class HandoutTest : public testing::Test {
+ protected:
+  HandoutTest() {
+    FillEightH100(node_);
+    settings_.cdi.spec_dir = (temp_ / "cdi").string();
+    settings_.common.driver_root = "/";
+    settings_.common.dev_root = "/";
+    Use({DeviceListStrategy::kEnvvar});
+  }
+
+  void Use(std::set<DeviceListStrategy> strategies) {
+    settings_.plugin.device_list_strategies = std::move(strategies);
+  }
+  Handout::Answer Prepare() {
+    return handout_.Prepare(settings_, std::make_shared<inventory::Inventory>(node_.inventory),
+                            held_);
+  }
+  std::string Uuid(int gpu) const {
+    return node_.inventory.gpus[static_cast<std::size_t>(gpu)].uuid();
+  }
+
+  TempDir temp_;
+  CdiNode node_;
+  config::Settings settings_;
+  plugin::HeldDevices held_;
+  Handout handout_{node_.files.fs(), node_.files.fs(), node_.files.fs()};
+};
+
+TEST_F(HandoutTest, ControlNodesAreThoseThatExist) {
+  node_.files.RemoveDevice("/dev/nvidia-modeset");
+  EXPECT_THAT(Prepare().control_nodes,
+              ElementsAre("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"));
+}
+
+TEST_F(HandoutTest, AMissingNodeIsTroubleWhereNodesAreHandedOut) {
+  node_.files.RemoveDevice("/dev/nvidia3");
+  EXPECT_THAT(Prepare().device_trouble, IsEmpty()) << "the runtime finds it by its id";
+
+  settings_.plugin.pass_device_specs = true;
+  const Handout::Answer answer = Prepare();
+  ASSERT_EQ(answer.device_trouble.size(), 1U);
+  EXPECT_THAT(answer.device_trouble.at(Uuid(3)),
+              testing::AllOf(HasSubstr("/dev/nvidia3"), HasSubstr("--pass-device-specs")));
+  EXPECT_EQ(answer.trouble, "");
+
+  node_.files.Device("/dev/nvidia3", 195, 3);
+  EXPECT_THAT(Prepare().device_trouble, IsEmpty());
+}
+
+TEST_F(HandoutTest, AMissingCapNodeIsTroubleOfItsMigDeviceAlone) {
+  CdiNode mig;
+  FillA100Mig(mig);
+  const auto& devices = mig.inventory.gpus[1].mig;
+  ASSERT_GE(devices.size(), 2U);
+  mig.files.RemoveDevice(devices[0].device_nodes[2]);
+  settings_.plugin.pass_device_specs = true;
+  Handout handout(mig.files.fs(), mig.files.fs(), mig.files.fs());
+  const auto answer =
+      handout.Prepare(settings_, std::make_shared<inventory::Inventory>(mig.inventory), held_);
+  ASSERT_EQ(answer.device_trouble.size(), 1U);
+  EXPECT_THAT(answer.device_trouble.at(devices[0].nvml.uuid),
+              HasSubstr(devices[0].device_nodes[2]));
+}
+
+TEST_F(HandoutTest, AFolderWithoutAnyOfTheDriversNodesSaysNothingOfTheHost) {
+  const TempDir empty;
+  const os::HostFs devices(empty.path());
+  settings_.plugin.pass_device_specs = true;
+  Handout handout(node_.files.fs(), node_.files.fs(), devices);
+  const auto answer =
+      handout.Prepare(settings_, std::make_shared<inventory::Inventory>(node_.inventory), held_);
+  EXPECT_THAT(answer.device_trouble, IsEmpty());
+  EXPECT_THAT(answer.control_nodes, IsEmpty());
+}
+
+TEST_F(HandoutTest, ARequiredChannelThatIsMissingIsTroubleOfAll) {
+  settings_.imex.channel_ids = {0};
+  EXPECT_EQ(Prepare().trouble, "");
+  EXPECT_THAT(Prepare().warnings, ElementsAre(HasSubstr("IMEX channel 0")));
+  settings_.imex.required = true;
+  EXPECT_THAT(Prepare().trouble, HasSubstr("channel0"));
+  node_.files.Device("/dev/nvidia-caps-imex-channels/channel0", 237, 0);
+  const Handout::Answer answer = Prepare();
+  EXPECT_EQ(answer.trouble, "");
+  EXPECT_THAT(answer.imex_channels, ElementsAre(0));
+}
+
+TEST_F(HandoutTest, CdiFilesAreWrittenOnceAndAgainWhenTheyAreGone) {
+  Use({DeviceListStrategy::kCdiCri});
+  const std::filesystem::path file =
+      std::filesystem::path(settings_.cdi.spec_dir) / "k8s.device-plugin.nvidia.com-gpu.json";
+  const auto inventory = std::make_shared<inventory::Inventory>(node_.inventory);
+  EXPECT_EQ(handout_.Prepare(settings_, inventory, held_).trouble, "");
+  ASSERT_TRUE(std::filesystem::exists(file));
+  const auto written = std::filesystem::last_write_time(file);
+  handout_.Prepare(settings_, inventory, held_);
+  EXPECT_EQ(std::filesystem::last_write_time(file), written);
+  std::filesystem::remove(file);
+  handout_.Prepare(settings_, inventory, held_);
+  EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+TEST_F(HandoutTest, AFolderThatCannotBeWrittenCostsAllOrTheCdiNamesAlone) {
+  temp_.Write("cdi", "a file where the folder should be");
+  Use({DeviceListStrategy::kCdiCri});
+  EXPECT_THAT(Prepare().trouble, HasSubstr("cdi"));
+  Use({DeviceListStrategy::kCdiCri, DeviceListStrategy::kEnvvar});
+  const Handout::Answer answer = Prepare();
+  EXPECT_EQ(answer.trouble, "");
+  EXPECT_TRUE(answer.all_without_cdi);
+}
+
+}  // namespace
+}  // namespace ndp::node
