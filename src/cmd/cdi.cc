@@ -2,13 +2,13 @@
 // without the plugin.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 
 #include "cdi/registry.h"
 #include "cdi/text.h"
 #include "cdi/validate.h"
+#include "cmd/arguments.h"
 #include "cmd/cdi_generate.h"
 #include "cmd/command.h"
 #include "os/file.h"
@@ -66,56 +66,51 @@ int Report(const std::string& name, const Status& status) {
   return kFailed;
 }
 
-void AddGenerateOptions(CLI::App& app, GenerateOptions& options, std::string& naming) {
-  app.add_option("--driver-root", options.cdi.driver_root, "driver root on the host [/]");
-  app.add_option("--dev-root", options.cdi.dev_root,
-                 "root of the device nodes on the host [the driver root]");
-  app.add_option("--driver-root-ctr-path", options.driver_root,
-                 "where this process sees the driver root [the driver root]");
-  app.add_option("--host-root", options.host_root, "where this process sees /sys and /proc [/]");
-  app.add_option("--device-name-strategy", naming, "names of devices [index]")
-      ->check(CLI::IsMember({"index", "uuid", "type-index"}));
-  app.add_option("--nvidia-cdi-hook-path", options.cdi.hook_path,
-                 "NVIDIA's hook program on the host [/usr/bin/nvidia-cdi-hook]");
-  app.add_option("--vendor", options.cdi.vendor, "first part of the kind [nvidia.com]");
-  app.add_option("--class", options.cdi.gpu_class, "second part of the kind [gpu]");
-  app.add_flag("--no-all-device", options.no_all_device, "without the device \"all\"");
-  app.add_option("--disable-hook", options.disabled_hooks, "hooks to leave out; all for all")
-      ->delimiter(',');
+void AddGenerateOptions(Arguments& generate, GenerateOptions& options, std::string& naming) {
+  generate.Option("--driver-root", options.cdi.driver_root, "driver root on the host [/]");
+  generate.Option("--dev-root", options.cdi.dev_root,
+                  "root of the device nodes on the host [the driver root]");
+  generate.Option("--driver-root-ctr-path", options.driver_root,
+                  "where this process sees the driver root [the driver root]");
+  generate.Option("--host-root", options.host_root, "where this process sees /sys and /proc [/]");
+  generate.Option("--device-name-strategy", naming, "names of devices [index]",
+                  {"index", "uuid", "type-index"});
+  generate.Option("--nvidia-cdi-hook-path", options.cdi.hook_path,
+                  "NVIDIA's hook program on the host [/usr/bin/nvidia-cdi-hook]");
+  generate.Option("--vendor", options.cdi.vendor, "first part of the kind [nvidia.com]");
+  generate.Option("--class", options.cdi.gpu_class, "second part of the kind [gpu]");
+  generate.Flag("--no-all-device", options.no_all_device, "without the device \"all\"");
+  generate.List("--disable-hook", options.disabled_hooks, "hooks to leave out; all for all");
 }
 
 }  // namespace
 
 int RunCdi(const std::string& name, const std::vector<std::string>& args) {
-  CLI::App app("CDI specifications of this machine's GPUs", name);
-  app.require_subcommand(1);
+  Arguments arguments(name, "CDI specifications of this machine's GPUs");
+  arguments.RequireSubCommand();
 
   GenerateOptions options;
   std::string naming = "index";
   std::string format;
   std::string output;
-  CLI::App* generate = app.add_subcommand("generate", "write what this machine has");
-  generate->add_option("--format", format, "json or yaml [by the output's name, else yaml]")
-      ->check(CLI::IsMember({"json", "yaml"}));
-  generate->add_option("--output", output, "a file, written whole at once [standard output]");
-  AddGenerateOptions(*generate, options, naming);
+  Arguments generate = arguments.SubCommand("generate", "write what this machine has");
+  generate.Option("--format", format, "json or yaml [by the output's name, else yaml]",
+                  {"json", "yaml"});
+  generate.Option("--output", output, "a file, written whole at once [standard output]");
+  AddGenerateOptions(generate, options, naming);
 
   std::vector<std::string> folders = {"/etc/cdi", "/var/run/cdi"};
-  CLI::App* list = app.add_subcommand("list", "every name that runtimes can resolve, and its file");
-  list->add_option("--spec-dir", folders, "folders, a later one wins [/etc/cdi,/var/run/cdi]")
-      ->delimiter(',');
+  const std::string what = "every name that runtimes can resolve, and its file";
+  Arguments list = arguments.SubCommand("list", what);
+  list.List("--spec-dir", folders, "folders, a later one wins [/etc/cdi,/var/run/cdi]");
 
   std::string file;
-  CLI::App* validate = app.add_subcommand("validate", "say whether a runtime would take a file");
-  validate->add_option("FILE", file, "a specification in JSON or YAML")->required();
+  Arguments validate = arguments.SubCommand("validate", "say whether a runtime would take a file");
+  validate.Required("FILE", file, "a specification in JSON or YAML");
 
-  try {
-    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
-  }
-  if (*validate) return Report(name, Validate(file));
-  if (*list) return List(folders);
+  if (const auto status = arguments.Parse(args)) return *status;
+  if (validate.chosen()) return Report(name, Validate(file));
+  if (list.chosen()) return List(folders);
   options.cdi.naming = naming == "uuid"    ? cdi::Naming::kUuid
                        : naming == "index" ? cdi::Naming::kIndex
                                            : cdi::Naming::kTypeIndex;

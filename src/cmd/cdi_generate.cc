@@ -11,23 +11,12 @@
 namespace ndp::cmd {
 namespace {
 
-Result<inventory::Scan> ScanDriver(nvml::Driver& driver) {
-  inventory::Scan scan;
-  auto info = driver.Info();
-  if (!info) return info.error().ToError();
-  scan.driver = *info;
-  auto count = driver.DeviceCount();
-  if (!count) return count.error().ToError();
-  for (unsigned index = 0; index < *count; ++index) scan.gpus.push_back(driver.ReadGpu(index));
-  return scan;
-}
-
 Result<inventory::Inventory> ScanMachine(const os::HostFs& driver_root, const os::HostFs& host) {
   nvml::DlLoader nvml(driver_root.root());
   inventory::PlatformLoader loader(nvml,
                                    {.driver_root = driver_root.root(), .host_root = host.root()});
   NDP_TRY(const std::shared_ptr<nvml::Driver> driver, loader.Open());
-  NDP_TRY(const inventory::Scan scan, ScanDriver(*driver));
+  NDP_TRY(const inventory::Scan scan, inventory::ReadScan(*driver));
   return inventory::Assemble(loader.PlatformOf(scan), scan, host);
 }
 

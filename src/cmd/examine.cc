@@ -2,9 +2,9 @@
 // what health checks would see, as JSON. The device plugin runs it for a GPU that it has let go.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cmd/arguments.h"
 #include "cmd/command.h"
 #include "doc/json.h"
 #include "health/examination_document.h"
@@ -13,20 +13,15 @@
 namespace ndp::cmd {
 
 int RunExamine(const std::string& name, const std::vector<std::string>& args) {
-  CLI::App app("Looks at one GPU, opening no other, and prints what health checks see, as JSON.",
-               name);
+  Arguments arguments(
+      name, "Looks at one GPU, opening no other, and prints what health checks see, as JSON.");
   std::string root = "/";
   std::string gpu;
   bool cheap = false;
-  app.add_option("GPU", gpu, "PCI address")->required();
-  app.add_option("--driver-root-ctr-path", root, "where the driver's root is mounted");
-  app.add_flag("--cheap", cheap, "one call only: whether it answers");
-  try {
-    // CLI11 takes the arguments last one first.
-    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
-  }
+  arguments.Required("GPU", gpu, "PCI address");
+  arguments.Option("--driver-root-ctr-path", root, "where the driver's root is mounted");
+  arguments.Flag("--cheap", cheap, "one call only: whether it answers");
+  if (const auto status = arguments.Parse(args)) return *status;
   nvml::DlLoader loader(root);
   loader.set_attaching(false);
   const auto driver = loader.Open();

@@ -2,11 +2,11 @@
 // control sockets.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/duration.h"
+#include "cmd/arguments.h"
 #include "cmd/command.h"
 #include "doc/json.h"
 #include "health/board_document.h"
@@ -22,11 +22,9 @@ constexpr const char* kKubeletSocket = "/var/lib/kubelet/device-plugins/kubelet.
 constexpr Duration kPatience = 15s;
 
 // Where the instances' sockets are follows from the option that the plugin has too.
-void AddSocketOption(CLI::App& app, std::string& kubelet_socket) {
-  app.add_option("--kubelet-socket", kubelet_socket,
-                 "the kubelet's socket, beside which the plugin's are")
-      ->envname("KUBELET_SOCKET")
-      ->capture_default_str();
+void AddSocketOption(Arguments& arguments, std::string& kubelet_socket) {
+  arguments.OptionOrEnv("--kubelet-socket", "KUBELET_SOCKET", kubelet_socket,
+                        "the kubelet's socket, beside which the plugin's are");
 }
 
 std::filesystem::path SocketFolder(const std::string& kubelet_socket) {
@@ -65,31 +63,20 @@ int Fail(const std::string& name, const Error& error) {
   return kFailed;
 }
 
-int Parse(CLI::App& app, const std::vector<std::string>& args) {
-  try {
-    // CLI11 takes the arguments last one first.
-    app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
-  }
-  return -1;
-}
-
 }  // namespace
 
 int RunHealth(const std::string& name, const std::vector<std::string>& args) {
-  CLI::App app("Shows the verdict of every device and why; or clears a GPU by hand.", name);
+  Arguments arguments(name, "Shows the verdict of every device and why; or clears a GPU by hand.");
   std::string kubelet_socket = kKubeletSocket;
   bool json = false;
-  AddSocketOption(app, kubelet_socket);
-  app.add_flag("--json", json, "print JSON");
+  AddSocketOption(arguments, kubelet_socket);
+  arguments.Flag("--json", json, "print JSON");
   std::string gpu;
-  CLI::App* clear = app.add_subcommand("clear", "take a GPU for healthy again, in all instances");
-  clear->add_option("GPU", gpu, "UUID, index or PCI address, or 'all'")->required();
-  clear->fallthrough();
-  if (const int status = Parse(app, args); status >= 0) return status;
+  Arguments clear = arguments.SubCommand("clear", "take a GPU for healthy again, in all instances");
+  clear.Required("GPU", gpu, "UUID, index or PCI address, or 'all'");
+  if (const auto status = arguments.Parse(args)) return *status;
 
-  if (clear->parsed()) {
+  if (clear.chosen()) {
     const auto answers =
         AskAll(kubelet_socket, {.command = ControlRequest::Command::kClear, .gpu = gpu});
     if (!answers.ok()) return Fail(name, answers.error());
@@ -108,15 +95,15 @@ int RunHealth(const std::string& name, const std::vector<std::string>& args) {
 }
 
 int RunRelease(const std::string& name, const std::vector<std::string>& args) {
-  CLI::App app(
+  Arguments arguments(
+      name,
       "Lets go of the driver, so that a GPU can be reset or its MIG mode changed. Devices stay "
-      "listed as they are. Ends by `ndp resume`, or after --for.",
-      name);
+      "listed as they are. Ends by `ndp resume`, or after --for.");
   std::string kubelet_socket = kKubeletSocket;
   std::string for_text;
-  AddSocketOption(app, kubelet_socket);
-  app.add_option("--for", for_text, "resume by itself after this time (120s)");
-  if (const int status = Parse(app, args); status >= 0) return status;
+  AddSocketOption(arguments, kubelet_socket);
+  arguments.Option("--for", for_text, "resume by itself after this time (120s)");
+  if (const auto status = arguments.Parse(args)) return *status;
 
   ControlRequest request{.command = ControlRequest::Command::kRelease};
   if (!for_text.empty()) {
@@ -135,10 +122,11 @@ int RunRelease(const std::string& name, const std::vector<std::string>& args) {
 }
 
 int RunResume(const std::string& name, const std::vector<std::string>& args) {
-  CLI::App app("Ends an `ndp release`: the driver is opened again and everything scanned.", name);
+  Arguments arguments(name,
+                      "Ends an `ndp release`: the driver is opened again and everything scanned.");
   std::string kubelet_socket = kKubeletSocket;
-  AddSocketOption(app, kubelet_socket);
-  if (const int status = Parse(app, args); status >= 0) return status;
+  AddSocketOption(arguments, kubelet_socket);
+  if (const auto status = arguments.Parse(args)) return *status;
   const auto answers = AskAll(kubelet_socket, {.command = ControlRequest::Command::kResume});
   if (!answers.ok()) return Fail(name, answers.error());
   fmt::print("resumed in {} instance{}\n", answers->size(), answers->size() == 1 ? "" : "s");

@@ -3,9 +3,9 @@
 // for them.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cmd/arguments.h"
 #include "cmd/command.h"
 #include "doc/json.h"
 #include "health/examination_document.h"
@@ -90,11 +90,7 @@ Result<doc::Value> Describe(const std::string& driver_root, const os::HostFs& ho
   nvml::DlLoader nvml(driver_root);
   inventory::PlatformLoader loader(nvml, {.driver_root = driver_root, .host_root = host.root()});
   NDP_TRY(const std::shared_ptr<nvml::Driver> driver, loader.Open());
-  inventory::Scan scan;
-  if (auto info = driver->Info()) scan.driver = *info;
-  auto count = driver->DeviceCount();
-  if (!count) return count.error().ToError();
-  for (unsigned index = 0; index < *count; ++index) scan.gpus.push_back(driver->ReadGpu(index));
+  NDP_TRY(const inventory::Scan scan, inventory::ReadScan(*driver));
   const inventory::Inventory inventory = Assemble(loader.PlatformOf(scan), scan, host);
 
   doc::Value out = doc::Value::Map();
@@ -118,17 +114,12 @@ Result<doc::Value> Describe(const std::string& driver_root, const os::HostFs& ho
 }  // namespace
 
 int RunInventory(const std::string& name, const std::vector<std::string>& args) {
-  CLI::App app("What the driver and the host's files say of this node, as JSON", name);
+  Arguments arguments(name, "What the driver and the host's files say of this node, as JSON");
   std::string driver_root = "/";
   std::string host_root = "/";
-  app.add_option("--driver-root-ctr-path", driver_root, "where the driver root is seen [/]");
-  app.add_option("--host-root", host_root, "where the host's /proc and /sys are seen [/]");
-  try {
-    std::vector<std::string> reversed(args.rbegin(), args.rend());
-    app.parse(reversed);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
-  }
+  arguments.Option("--driver-root-ctr-path", driver_root, "where the driver root is seen [/]");
+  arguments.Option("--host-root", host_root, "where the host's /proc and /sys are seen [/]");
+  if (const auto status = arguments.Parse(args)) return *status;
   auto document = Describe(driver_root, os::HostFs(host_root));
   if (!document) {
     fmt::print(stderr, "{}: {}\n", name, document.error().message());

@@ -73,6 +73,17 @@ MigDevice Describe(const nvml::MigDevice& mig, const Gpu& gpu, const MigMinors& 
 
 std::string CapNode(unsigned minor) { return fmt::format("/dev/nvidia-caps/nvidia-cap{}", minor); }
 
+Result<Scan> ReadScan(nvml::Driver& driver) {
+  Scan scan;
+  auto info = driver.Info();
+  if (!info) return info.error().ToError();
+  scan.driver = *info;
+  auto count = driver.DeviceCount();
+  if (!count) return count.error().ToError();
+  for (unsigned index = 0; index < *count; ++index) scan.gpus.push_back(driver.ReadGpu(index));
+  return scan;
+}
+
 Inventory Assemble(Platform platform, const Scan& scan, const os::HostFs& host) {
   Inventory out;
   out.platform = platform;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "inventory/inventory.h"
 #include "nvml/driver.h"
 #include "os/host_fs.h"
@@ -15,6 +16,10 @@ struct Scan {
   nvml::DriverInfo driver;
   std::vector<nvml::Reply<nvml::Gpu>> gpus;
 };
+
+// For programs that look once and may wait for the driver. An error where the driver as a whole
+// does not answer; what fails of one GPU is its reply.
+Result<Scan> ReadScan(nvml::Driver& driver);
 
 // Reads sysfs (NUMA nodes) and mig-minors under `host`, and decides for each device its nodes and
 // whether it can be handed out. One GPU that errors never hides the others. GPUs named "DGX

@@ -36,6 +36,7 @@ LIMIT_S = 20.0
 def eventually(condition: Callable[[], Any], what: str, limit_s: float = LIMIT_S) -> Any:
     """The first true result of `condition`; fails the test after `limit_s` seconds."""
     end = time.monotonic() + limit_s
+    pause = 0.01
     while True:
         try:
             result = condition()
@@ -48,7 +49,8 @@ def eventually(condition: Callable[[], Any], what: str, limit_s: float = LIMIT_S
             return result
         if time.monotonic() > end:
             pytest.fail(f"did not happen within {limit_s} s: {what} (last: {last!r})")
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(pause * 1.4, 0.1)  # most conditions start a process, and others wait for the processor
 
 
 class UnixHttp(http.client.HTTPConnection):
@@ -159,6 +161,7 @@ class Node:
         self.kubelet_dir = folder / "kubelet"
         self.kubelet: subprocess.Popen | None = None
         self.plugins: list[Plugin] = []
+        self.uuids: list[str] = []
 
     # -- the machine ------------------------------------------------------------------------------
     def sim(self, command: str, *args: str, ok: bool = True) -> str:
@@ -172,6 +175,7 @@ class Node:
 
     def up(self, profile: str = "dgx-h100", *args: str) -> None:
         self.sim("up", "--profile", profile, *args)
+        self.uuids = []
 
     def gpus(self) -> list[dict[str, Any]]:
         """The machine's GPUs by their number at the start, each with its MIG devices."""
@@ -209,7 +213,10 @@ class Node:
         return totals
 
     def uuid(self, gpu: int) -> str:
-        return self.gpus()[gpu]["uuid"]
+        """Of the GPU with that number at the start; it keeps its number."""
+        if gpu >= len(self.uuids):
+            self.uuids = [entry["uuid"] for entry in self.gpus()]
+        return self.uuids[gpu]
 
     def xid(self, gpu: int, xid: int, *args: str) -> None:
         self.sim("fault", "--gpu", str(gpu), "--xid", str(xid), *args)
