@@ -12,6 +12,7 @@ a fixed time to "be sure".
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -153,6 +154,15 @@ class Plugin:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+def open_files(plugin: Plugin) -> list[str]:
+    """What its descriptors are of; one that is closed meanwhile is passed over."""
+    found = []
+    for fd in os.listdir(f"/proc/{plugin.process.pid}/fd"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f"/proc/{plugin.process.pid}/fd/{fd}"))
+    return found
 
 
 class Node:
@@ -372,4 +382,4 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         item.failed = True
 
 
-__all__ = ["BIN", "GPU", "LIMIT_S", "QUICK_RECOVERY", "Node", "Plugin", "eventually", "quick", "signal"]
+__all__ = ["BIN", "GPU", "LIMIT_S", "QUICK_RECOVERY", "Node", "Plugin", "eventually", "open_files", "quick", "signal"]

@@ -1,25 +1,17 @@
 """What operators ask of a running plugin: ndp health, health clear, release, resume."""
 
 import json
-import os
 import stat
 import time
 
-from simnode import eventually, quick
+from simnode import eventually, open_files, quick
 
 LASTING = quick(recovery={"holdOff": "1h"})
 
 
 def driver_descriptors(node, plugin):
-    found = []
-    for fd in os.listdir(f"/proc/{plugin.process.pid}/fd"):
-        try:
-            target = os.readlink(f"/proc/{plugin.process.pid}/fd/{fd}")
-        except OSError:
-            continue
-        if "nvidia" in target.removeprefix(str(node.kubelet_dir)) or ".ndp-sim" in target:
-            found.append(target)
-    return [t for t in found if not t.startswith(str(node.kubelet_dir))]
+    return [target for target in open_files(plugin)
+            if ("nvidia" in target or ".ndp-sim" in target) and not target.startswith(str(node.kubelet_dir))]
 
 
 def sessions(node):

@@ -6,7 +6,7 @@ import socket
 import urllib.error
 import urllib.request
 
-from simnode import GPU, eventually
+from simnode import GPU, eventually, open_files
 
 
 def free_port():
@@ -40,7 +40,7 @@ def test_off_by_default(node):
     node.start_kubelet()
     plugin = node.start_plugin("--listen-address=")
     node.wait_for(allocatable=1)
-    own = {link.readlink().name for link in pathlib.Path(f"/proc/{plugin.process.pid}/fd").iterdir()}
+    own = set(open_files(plugin))
     for table in ("tcp", "tcp6"):
         rows = [line.split() for line in pathlib.Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
         assert not [row for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own]
