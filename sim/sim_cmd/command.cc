@@ -58,7 +58,7 @@ void Command::OnRun(std::function<Status()> run) {
     if (status.ok()) return;
     std::string name = app.get_name();
     for (CLI::App* parent = app.get_parent(); parent != nullptr; parent = parent->get_parent()) {
-      name = parent->get_name() + " " + name;
+      name.insert(0, parent->get_name() + " ");
     }
     std::fprintf(stderr, "%s: %s\n", name.c_str(), status.error().message().c_str());
     exit_code = status.error().code() == Code::kInvalidArgument ? 2 : 1;
