@@ -6,7 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,25 +16,32 @@ import (
 
 const pluginDir = "/var/lib/kubelet/device-plugins"
 
+// dialLimit is how long a kubelet waits for the connection, within Register.
+const dialLimit = 10 * time.Second
+
 // kubelet does what a kubelet does with plugins and nothing more: it cleans its folder, serves
 // Registration, dials back from within Register and reads the lists.
 type kubelet struct {
 	server  *grpc.Server
 	started time.Time // when kubelet.sock was there
+	ended   context.Context
+	end     context.CancelFunc
 
 	registered chan time.Time
 	lists      chan list
-	connection *grpc.ClientConn
-	plugin     pluginapi.DevicePluginClient
-	connected  chan struct{}
+
+	mutex       sync.Mutex
+	connections []*grpc.ClientConn
+	plugins     map[string]pluginapi.DevicePluginClient // by resource
 
 	pluginapi.UnimplementedRegistrationServer
 }
 
 type list struct {
-	at      time.Time
-	healthy int
-	ids     []string
+	resource string
+	at       time.Time
+	healthy  int
+	ids      []string
 }
 
 // startKubelet removes every socket in the folder first, as kubelets do.
@@ -55,10 +62,11 @@ func startKubelet() (*kubelet, error) {
 	}
 	k := &kubelet{
 		server:     grpc.NewServer(),
-		registered: make(chan time.Time, 100),
+		registered: make(chan time.Time, 1000),
 		lists:      make(chan list, 1000),
-		connected:  make(chan struct{}, 100),
+		plugins:    map[string]pluginapi.DevicePluginClient{},
 	}
+	k.ended, k.end = context.WithCancel(context.Background())
 	pluginapi.RegisterRegistrationServer(k.server, k)
 	listener, err := net.Listen("unix", filepath.Join(pluginDir, "kubelet.sock"))
 	if err != nil {
@@ -71,16 +79,19 @@ func startKubelet() (*kubelet, error) {
 
 // stop closes everything; the socket file goes with the listener.
 func (k *kubelet) stop() {
-	if k.connection != nil {
-		k.connection.Close()
-	}
+	k.end()
 	k.server.Stop()
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	for _, connection := range k.connections {
+		connection.Close()
+	}
 }
 
 func (k *kubelet) Register(_ context.Context,
 	request *pluginapi.RegisterRequest) (*pluginapi.Empty, error) {
 	k.registered <- time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(k.ended, dialLimit)
 	defer cancel()
 	connection, err := grpc.NewClient("unix://"+filepath.Join(pluginDir, request.Endpoint),
 		grpc.WithAuthority("localhost"),
@@ -89,20 +100,21 @@ func (k *kubelet) Register(_ context.Context,
 		return nil, err
 	}
 	plugin := pluginapi.NewDevicePluginClient(connection)
-	// The kubelet waits for the connection for ten seconds, within the call.
 	if _, err := plugin.GetDevicePluginOptions(ctx, &pluginapi.Empty{},
 		grpc.WaitForReady(true)); err != nil {
 		connection.Close()
 		return nil, fmt.Errorf("dial %s: %w", request.Endpoint, err)
 	}
-	k.connection, k.plugin = connection, plugin
-	k.connected <- struct{}{}
-	go k.read(plugin)
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.connections = append(k.connections, connection)
+	k.plugins[request.ResourceName] = plugin
+	go k.read(request.ResourceName, plugin)
 	return &pluginapi.Empty{}, nil
 }
 
-func (k *kubelet) read(plugin pluginapi.DevicePluginClient) {
-	stream, err := plugin.ListAndWatch(context.Background(), &pluginapi.Empty{})
+func (k *kubelet) read(resource string, plugin pluginapi.DevicePluginClient) {
+	stream, err := plugin.ListAndWatch(k.ended, &pluginapi.Empty{})
 	if err != nil {
 		return
 	}
@@ -111,41 +123,57 @@ func (k *kubelet) read(plugin pluginapi.DevicePluginClient) {
 		if err != nil {
 			return
 		}
-		l := list{at: time.Now()}
+		l := list{resource: resource, at: time.Now()}
 		for _, device := range answer.Devices {
 			l.ids = append(l.ids, device.ID)
 			if device.Health == pluginapi.Healthy {
 				l.healthy++
 			}
 		}
-		k.lists <- l
+		select {
+		case k.lists <- l:
+		case <-k.ended.Done():
+			return
+		}
 	}
+}
+
+// plugin is the newest that has registered for a resource.
+func (k *kubelet) plugin(resource string) pluginapi.DevicePluginClient {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.plugins[resource]
 }
 
 // waitRegistered returns when the next Register call arrived.
-func (k *kubelet) waitRegistered(limit time.Duration) (time.Time, error) {
+func (k *kubelet) waitRegistered(ctx context.Context) (time.Time, error) {
 	select {
 	case at := <-k.registered:
 		return at, nil
-	case <-time.After(limit):
-		return time.Time{}, fmt.Errorf("no registration within %v", limit)
+	case <-time.After(patience):
+		return time.Time{}, fmt.Errorf("no registration within %v", patience)
+	case <-ctx.Done():
+		return time.Time{}, context.Cause(ctx)
 	}
 }
 
-// waitHealthy returns the first list with so many healthy devices.
-func (k *kubelet) waitHealthy(count int, limit time.Duration) (list, error) {
-	timeout := time.After(limit)
-	var seen []string
+// waitHealthy returns the first list of a resource with so many healthy devices.
+func (k *kubelet) waitHealthy(ctx context.Context, resource string, count int) (list, error) {
+	timeout := time.After(patience)
+	seen := "there was none"
 	for {
 		select {
 		case l := <-k.lists:
-			if l.healthy == count {
+			if l.resource == resource && l.healthy == count {
 				return l, nil
 			}
-			seen = append(seen, fmt.Sprint(l.healthy))
+			seen = fmt.Sprintf("the last had %d of %s", l.healthy, l.resource)
 		case <-timeout:
-			return list{}, fmt.Errorf("no list with %d healthy devices within %v; lists had %s", count,
-				limit, strings.Join(seen, ", "))
+			return list{}, fmt.Errorf("no list with %d healthy %s within %v; %s", count, resource,
+				patience, seen)
+		case <-ctx.Done():
+			return list{}, fmt.Errorf("no list with %d healthy %s: %w; %s", count, resource,
+				context.Cause(ctx), seen)
 		}
 	}
 }

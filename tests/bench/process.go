@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,9 +77,10 @@ func activityOf(pid int) (activity, error) {
 	return sum, nil
 }
 
-// idle watches a process for a while and returns wake-ups per second and the share of one
+// idle watches processes for a while and returns wake-ups per second and the share of one
 // processor, in percent.
-func idle(pids []int, span time.Duration) (perSecond, percent []float64, err error) {
+func idle(ctx context.Context, pids []int, span time.Duration) (perSecond, percent []float64,
+	err error) {
 	before := make([]activity, len(pids))
 	for i, pid := range pids {
 		if before[i], err = activityOf(pid); err != nil {
@@ -86,7 +88,9 @@ func idle(pids []int, span time.Duration) (perSecond, percent []float64, err err
 		}
 	}
 	begin := time.Now()
-	time.Sleep(span)
+	if err := pause(ctx, span); err != nil {
+		return nil, nil, err
+	}
 	seconds := time.Since(begin).Seconds()
 	for i, pid := range pids {
 		after, err := activityOf(pid)

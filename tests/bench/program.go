@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,29 +11,14 @@ import (
 	"time"
 )
 
+// stopLimit is what a program has from SIGTERM to its end, before it is killed.
+const stopLimit = 10 * time.Second
+
 // subject is a program that is measured: how it is called, not a running one.
 type subject struct {
 	name string
 	path string
-	args []string
-}
-
-// machine is the simulated node that all subjects see.
-type machine struct {
-	sim string
-	dir string
-}
-
-func (m machine) root() string { return filepath.Join(m.dir, "root") }
-
-func (m machine) run(command string, args ...string) error {
-	cmd := exec.Command(m.sim, append([]string{command, "--dir", m.dir}, args...)...)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, output.String())
-	}
-	return nil
+	args func(m machine) []string
 }
 
 // running is a started subject.
@@ -45,14 +30,14 @@ type running struct {
 	ended   chan struct{}
 }
 
-func (s subject) start(extra ...string) (*running, error) {
+func (s subject) start(m machine, extra ...string) (*running, error) {
 	log, err := os.CreateTemp("", "bench-log-")
 	if err != nil {
 		return nil, err
 	}
 	os.Remove(log.Name())
 	r := &running{subject: s, log: log, ended: make(chan struct{})}
-	r.cmd = exec.Command(s.path, append(append([]string{}, s.args...), extra...)...)
+	r.cmd = exec.Command(s.path, append(s.args(m), extra...)...)
 	r.cmd.Stdout, r.cmd.Stderr = log, log
 	r.started = time.Now()
 	if err := r.cmd.Start(); err != nil {
@@ -74,17 +59,20 @@ func (r *running) stop() (time.Duration, error) {
 	select {
 	case <-r.ended:
 		return time.Since(begin), nil
-	case <-time.After(20 * time.Second):
+	case <-time.After(stopLimit):
 		_ = r.cmd.Process.Kill()
-		return 0, fmt.Errorf("%s did not end within 20 s of SIGTERM", r.subject.name)
+		<-r.ended
+		return 0, fmt.Errorf("%s did not end within %v of SIGTERM", r.subject.name, stopLimit)
 	}
 }
 
+// lastWords are the last lines of a program's log.
 func (r *running) lastWords() string {
 	text := make([]byte, 2000)
-	size, _ := r.log.Seek(0, 2)
+	size, _ := r.log.Seek(0, io.SeekEnd)
 	n, _ := r.log.ReadAt(text, max(0, size-int64(len(text))))
-	return "\n" + string(text[:n])
+	lines := strings.Split(strings.TrimSpace(string(text[:n])), "\n")
+	return "\n  | " + strings.Join(lines[max(0, len(lines)-3):], "\n  | ")
 }
 
 // strippedSize is the size of the program without symbols, whatever the build left in it.

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Measures the built plugin, and with OTHER=<program> another device plugin beside it, on a
 # simulated node. Prints a table and never fails on a number. Arguments go to the program: run.sh
-# -only calls
+# -only calls; run.sh -list names the parts.
 set -euo pipefail
+other=${OTHER:+$(realpath -m "$OTHER")}
 cd "$(dirname "$0")"
 
 readonly least_go=1.26
@@ -25,17 +26,27 @@ unshare --mount --pid --fork true 2>/dev/null ||
 bin=$(realpath -m ../../build/release/bin)
 ndp=${NDP_BIN:-$bin/ndp} sim=${NDP_SIM_BIN:-$bin/ndp-sim} bare=${NDP_BARE_BIN:-$bin/bare_server}
 [[ -x "$bare" ]] || bare=
-for program in "$ndp" "$sim" ${OTHER:+"$OTHER"}; do
-  if [[ ! -x "$program" ]]; then
-    echo "bench: $program is not there or no program; make build makes ndp and ndp-sim" >&2
+for program in "$ndp" "$sim"; do
+  if [[ ! -f "$program" || ! -x "$program" ]]; then
+    echo "bench: $program is not there or no program; make build makes it" >&2
     exit 1
   fi
 done
-other=${OTHER:+$(realpath "$OTHER")}
+if [[ -n "$other" && ( ! -f "$other" || ! -x "$other" ) ]]; then
+  echo "bench: OTHER: $other is not there or no program; give another device plugin's" >&2
+  exit 1
+fi
 
 mkdir -p ../../build/bench
-client=$(realpath ../../build/bench)/client
-go build -o "$client" .
+results=$(realpath ../../build/bench)
+client=$results/client
+# Minutes where modules have to be fetched and compiled, a second after that.
+rc=0
+timeout --kill-after=5 300 go build -o "$client" . || rc=$?
+if ((rc != 0)); then
+  echo "bench: building the kubelet's part $( ((rc == 124)) && echo "took over 300 s" || echo failed)" >&2
+  exit 1
+fi
 
 # Plugins have the kubelet's folder built in, so the run gets a private one, and private process
 # ids: nothing that it starts outlives it.
@@ -46,4 +57,5 @@ exec unshare --mount --pid --fork --kill-child --mount-proc bash -euc '
   fi
   mount -t tmpfs tmpfs /var/lib/kubelet
   mount -t tmpfs tmpfs /run
-  exec "$@"' bench "$client" -ndp "$ndp" -sim "$sim" -other "$other" -bare "$bare" "$@"
+  exec "$@"' bench "$client" -ndp "$ndp" -sim "$sim" -other "$other" -bare "$bare" \
+  -micro "$results" "$@"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -8,12 +9,14 @@ import (
 	"time"
 )
 
-// row is one line of the result: a measure, and its value for each subject.
+// row is one line of the result: a measure, what it should be, and its value for each subject.
 type row struct {
 	what   string
 	unit   string
+	want   string // for the first subject; empty where nothing is promised
 	values map[string]float64
-	failed map[string]error
+	failed map[string]bool
+	notes  []string // why values are missing, or what else is to be said; printed below the table
 }
 
 type table struct {
@@ -21,24 +24,15 @@ type table struct {
 	rows     []*row
 }
 
-func (t *table) row(what, unit string) *row {
-	r := &row{what, unit, map[string]float64{}, map[string]error{}}
-	t.rows = append(t.rows, r)
-	return r
+func newRow(what, unit, want string) *row {
+	return &row{what, unit, want, map[string]float64{}, map[string]bool{}, nil}
 }
 
-// set notes a value, or why there is none; a failed measurement is shown and ends nothing.
-func (r *row) set(subject string, value float64, err error) {
-	if err != nil {
-		r.failed[subject] = err
-		return
-	}
-	r.values[subject] = value
-}
+func (r *row) set(s subject, value float64) { r.values[s.name] = value }
 
 func (t *table) print(out io.Writer) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	header := "measure\tunit\t"
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	header := "measure\tunit\twant\t"
 	for _, subject := range t.subjects {
 		header += subject + "\t"
 	}
@@ -47,7 +41,7 @@ func (t *table) print(out io.Writer) {
 	}
 	fmt.Fprintln(w, header)
 	for _, r := range t.rows {
-		line := r.what + "\t" + r.unit + "\t"
+		line := r.what + "\t" + r.unit + "\t" + cmp.Or(r.want, "-") + "\t"
 		for _, subject := range t.subjects {
 			line += r.cell(subject) + "\t"
 		}
@@ -58,10 +52,8 @@ func (t *table) print(out io.Writer) {
 	}
 	w.Flush()
 	for _, r := range t.rows {
-		for _, subject := range t.subjects {
-			if err := r.failed[subject]; err != nil {
-				fmt.Fprintf(out, "%s, %s: %v\n", r.what, subject, err)
-			}
+		for _, note := range r.notes {
+			fmt.Fprintln(out, note)
 		}
 	}
 }
@@ -69,14 +61,18 @@ func (t *table) print(out io.Writer) {
 func (r *row) cell(subject string) string {
 	value, measured := r.values[subject]
 	switch {
-	case r.failed[subject] != nil:
+	case r.failed[subject]:
 		return "failed"
 	case !measured:
 		return "-"
+	case value == float64(int64(value)):
+		return fmt.Sprintf("%.0f", value)
 	case value >= 100:
 		return fmt.Sprintf("%.0f", value)
-	default:
+	case value >= 0.1:
 		return fmt.Sprintf("%.2f", value)
+	default:
+		return fmt.Sprintf("%.4f", value)
 	}
 }
 
