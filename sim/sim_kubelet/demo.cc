@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 
 #include "base/text.h"
 #include "os/file.h"
@@ -38,6 +40,12 @@ template <typename... Args>
 void Step(fmt::format_string<Args...> text, Args&&... args) {
   std::fputs("\n", stdout);
   Say("== {}", fmt::format(text, std::forward<Args>(args)...));
+}
+
+Result<os::UniqueFd> OpenLog(const std::filesystem::path& file) {
+  os::UniqueFd fd(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+  if (!fd) return ErrnoError(errno, "open " + file.string());
+  return fd;
 }
 
 double MillisSince(MonoTime begin) {
@@ -83,7 +91,8 @@ Status Demo::MakeMachine() {
           sim_control::Simulation::Up(
               {.dir = options_.dir, .profile = profile, .gpus = 0, .seed = {}, .nvml = nvml}));
   gpus_ = static_cast<int>(simulation.control().gpu_count);
-  Step("A machine: {} ({} GPUs), played beneath {}", profile.name, gpus_, options_.dir.string());
+  Step("A machine: {} ({} GPUs), simulated in the folder {}", profile.name, gpus_,
+       options_.dir.string());
   if (gpus_ == 0) {
     return Error(Code::kInvalidArgument,
                  "profile '" + options_.profile + "' has no GPU that NVML lists: nothing to show");
@@ -125,10 +134,8 @@ Status Demo::StartPlugin() {
                                          config.string()};
   Say("   $ {}", Join(argv, " "));
   const std::filesystem::path log = options_.dir / "plugin.log";
-  const os::UniqueFd log_fd(
-      open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
-  if (!log_fd) return ErrnoError(errno, "open " + log.string());
-  Say("   its log: {}", log.string());
+  NDP_TRY(const os::UniqueFd log_fd, OpenLog(log));
+  Say("   its log, while this runs: {}", log.string());
   const MonoTime begin = SystemClock().Now();
   NDP_TRY(OnLoop(loop_.poster(), [&]() -> Status {
     NDP_TRY(
@@ -140,7 +147,8 @@ Status Demo::StartPlugin() {
     return {};
   }));
   NDP_TRY(WaitForGpus(gpus_));
-  Say("   {:.0f} ms after its start", MillisSince(begin));
+  Say("   {:.0f} ms after its start. Capacity is what the node has, allocatable what pods may get",
+      MillisSince(begin));
   return {};
 }
 
@@ -169,7 +177,10 @@ Status Demo::CheckAnswer(const doc::Value& answer) {
 
 Status Demo::ShowAllocation() {
   const int count = std::min(2, gpus_);
-  Step("A pod asks for {} GPU{}", count, count == 1 ? "" : "s");
+  Step(
+      "A pod asks for {} GPU{}: the kubelet asks the plugin which go well together, and for what "
+      "the container needs",
+      count, count == 1 ? "" : "s");
   const MonoTime begin = SystemClock().Now();
   NDP_TRY(const doc::Value answer, kubelet_.Admit({.pod = "training",
                                                    .container = "main",
@@ -217,7 +228,9 @@ Result<std::string> Demo::Victim() const {
 
 Status Demo::ShowFault() {
   NDP_TRY(victim_, Victim());
-  Step("XID {} on {}: the GPU has fallen off the bus", kXid, victim_);
+  const bool held = std::ranges::find(held_, victim_) != held_.end();
+  Step("A GPU {} fails: the driver reports XID {}, \"GPU has fallen off the bus\"",
+       held ? "that the pod holds" : "that no pod holds", kXid);
   const MonoTime begin = SystemClock().Now();
   {
     NDP_TRY(auto simulation, sim_control::Simulation::Open(options_.dir));
@@ -229,19 +242,57 @@ Status Demo::ShowFault() {
     NDP_TRY(sim_control::SendEvents(simulation, event, 1));
   }
   NDP_TRY(WaitForGpus(gpus_ - 1));
-  Say("   {:.1f} ms after the fault; the pod goes on", MillisSince(begin));
+  Say("   {:.1f} ms after the fault; no new pod gets this GPU, and running pods are left alone",
+      MillisSince(begin));
+  return ShowReason();
+}
+
+// By the command that a person on call would use.
+Status Demo::ShowReason() {
+  const std::vector<std::string> argv = {options_.plugin.string(), "health", "--kubelet-socket",
+                                         (options_.dir / "kubelet" / kKubeletSocket).string()};
+  Say("   why:");
+  Say("   $ {}", Join(argv, " "));
+  const std::filesystem::path file = options_.dir / "health.txt";
+  NDP_TRY(const os::UniqueFd output, OpenLog(file));
+  auto ended = std::make_shared<std::promise<os::ExitStatus>>();
+  std::future<os::ExitStatus> status = ended->get_future();
+  std::unique_ptr<os::Child> child;
+  NDP_TRY(OnLoop(loop_.poster(), [&]() -> Status {
+    NDP_TRY(child,
+            os::Spawn(loop_, {.argv = argv, .stdout_fd = output.get(), .stderr_fd = output.get()},
+                      [ended](os::ExitStatus exit) { ended->set_value(exit); }));
+    return {};
+  }));
+  const bool in_time = status.wait_for(options_.limit) == std::future_status::ready;
+  OnLoop(loop_.poster(), [&child] {
+    child.reset();
+    return true;
+  });
+  std::ifstream in(file);
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  if (!in_time || !status.get().ok()) {
+    return Error(Code::kInternal, "ndp health does not say why the GPU is Unhealthy: " + text);
+  }
+  bool shown = false;
+  for (const std::string_view line : Split(text, '\n')) {
+    const bool indented = line.starts_with(' ');
+    shown = indented ? shown : line.starts_with(victim_);
+    if (shown && !line.empty()) Say("     {}", line);
+  }
   return {};
 }
 
 Status Demo::ShowRecovery() {
-  Step("The GPU is reset");
+  Step("The GPU is reset, as by nvidia-smi --gpu-reset");
   const MonoTime begin = SystemClock().Now();
   {
     NDP_TRY(auto simulation, sim_control::Simulation::Open(options_.dir));
     NDP_TRY(const std::uint32_t slot, simulation.FindGpu(victim_));
     NDP_TRY(sim_control::Clear(simulation, slot));
   }
-  Say("   the plugin watches it for a while before it trusts it again (here 3 s, usually 60 s)");
+  Say("   the plugin looks at it for a while before it trusts it again (here 3 s, by default 60 "
+      "s)");
   NDP_TRY(WaitForGpus(gpus_));
   Say("   {:.1f} s after the reset", MillisSince(begin) / 1000);
   return {};

@@ -40,6 +40,7 @@ class Demo {
   Status StartPlugin();
   Status ShowAllocation();
   Status ShowFault();
+  Status ShowReason();
   Status ShowRecovery();
   Status WaitForGpus(int allocatable);
   // The UUID of a GPU, of one that no pod holds where there is one.

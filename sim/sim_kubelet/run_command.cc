@@ -115,7 +115,10 @@ Status Run(const Options& options) {
   demo.Abort();
   control.reset();
   kubelet.Stop(false);
-  if (result.ok()) std::printf("\nAll of it happened as it should.\n");
+  if (result.ok()) {
+    std::printf("\nAll of it happened as it should.%s\n",
+                options.keep ? "" : " To play with such a node: ndp-sim run --keep");
+  }
   if (!result.ok()) {
     std::fprintf(stderr, "ndp-sim run: %s\n", result.error().message().c_str());
   }
