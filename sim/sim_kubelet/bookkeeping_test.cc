@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim_kubelet/test_names.h"
 #include "testing/result_matchers.h"
 
 namespace ndp::sim_kubelet {
@@ -12,9 +13,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
-
-constexpr const char* kGpu = "nvidia.com/gpu";
-constexpr MonoTime kNow{std::chrono::hours(1)};
 
 class BookkeepingTest : public testing::Test {
  protected:

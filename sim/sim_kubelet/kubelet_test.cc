@@ -16,6 +16,7 @@
 #include "doc/json.h"
 #include "os/unix_socket.h"
 #include "sim_kubelet/commands.h"
+#include "sim_kubelet/test_names.h"
 #include "testing/result_matchers.h"
 #include "testing/temp_dir.h"
 
@@ -25,8 +26,6 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr const char* kGpu = "nvidia.com/gpu";
 
 // Serves lists that the test sets.
 class TestPlugin final : public v1beta1::DevicePlugin::Service {

@@ -3,15 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim_kubelet/test_names.h"
 #include "testing/result_matchers.h"
 
 namespace ndp::sim_kubelet {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr const char* kGpu = "nvidia.com/gpu";
-constexpr MonoTime kNow{std::chrono::hours(1)};
 
 Status Register(Registrations& registrations, ClientId client, const std::string& path) {
   registrations.Begin(client, kGpu, path);
