@@ -1,8 +1,9 @@
 // Preferred allocation: the whole policy function, ids on the wire in, ids out.
 //
 // To hold: n = 8 ≤ 0.2 ms and n = 16 ≤ 20 ms at every size; n = 64 ≤ 10 ms; 8 GPUs × 7,000 replicas
-// of size 8 ≤ 10 ms. Cold means that the CPU's caches were emptied before each call. Times are those
-// of the calling thread on a processor: a machine that does other things meanwhile changes little.
+// of size 8 ≤ 10 ms. Cold means that the CPU's caches were emptied before each call. Times are
+// those of the calling thread on a processor: a machine that does other things meanwhile changes
+// little.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

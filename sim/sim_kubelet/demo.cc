@@ -82,21 +82,23 @@ Status Demo::Tell() {
 }
 
 Status Demo::MakeMachine() {
-  NDP_TRY(auto profile, sim_profile::LoadProfile(options_.profile));
-  std::filesystem::path nvml;
-  if (profile.platform == sim_profile::Platform::kNvml) {
-    NDP_TRY(nvml, sim_control::FindNvmlLibrary());
+  auto loaded = sim_profile::LoadProfile(options_.profile);
+  if (!loaded.ok()) return Error(Code::kInvalidArgument, loaded.error().message());
+  const sim_profile::Profile profile = *std::move(loaded);
+  if (profile.platform != sim_profile::Platform::kNvml || profile.gpus.empty()) {
+    return Error(Code::kInvalidArgument,
+                 "--profile " + options_.profile +
+                     ": this shows machines whose GPUs NVML lists one by one, and this one (" +
+                     profile.description + ") is none; ndp-sim up makes it");
   }
-  NDP_TRY(auto simulation,
+  NDP_TRY(const std::filesystem::path nvml, sim_control::FindNvmlLibrary());
+  NDP_TRY(const auto simulation,
           sim_control::Simulation::Up(
               {.dir = options_.dir, .profile = profile, .gpus = 0, .seed = {}, .nvml = nvml}));
   gpus_ = static_cast<int>(simulation.control().gpu_count);
+  driver_root_ = simulation.driver_root();
   Step("A machine: {} ({} GPUs), simulated in the folder {}", profile.name, gpus_,
        options_.dir.string());
-  if (gpus_ == 0) {
-    return Error(Code::kInvalidArgument,
-                 "profile '" + options_.profile + "' has no GPU that NVML lists: nothing to show");
-  }
   return {};
 }
 
@@ -125,7 +127,7 @@ Status Demo::StartPlugin() {
   const std::vector<std::string> argv = {options_.plugin.string(),
                                          "device-plugin",
                                          "--driver-root-ctr-path",
-                                         root,
+                                         driver_root_.string(),
                                          "--host-root",
                                          root,
                                          "--kubelet-socket",

@@ -51,6 +51,7 @@ class Demo {
   os::EventLoop& loop_;
   Kubelet& kubelet_;
   Options options_;
+  std::filesystem::path driver_root_;
   int gpus_ = 0;
   std::vector<std::string> held_;
   std::string victim_;

@@ -94,7 +94,10 @@ Status Run(const Options& options) {
   const auto term = loop->OnSignal(SIGTERM, [&loop] { loop->Stop(); });
   const auto interrupt = loop->OnSignal(SIGINT, [&loop] { loop->Stop(); });
 
-  NDP_TRY(demo.MakeMachine());
+  if (Status made = demo.MakeMachine(); !made.ok()) {
+    folder.Remove();
+    return made;
+  }
   NDP_TRY(kubelet.Start());
   NDP_TRY(auto control, ServeControl(*loop, kubelet_folder / kControlSocket, commands));
   std::thread([&, post = loop->poster()] {

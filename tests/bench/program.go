@@ -71,7 +71,11 @@ func (r *running) lastWords() string {
 	text := make([]byte, 2000)
 	size, _ := r.log.Seek(0, io.SeekEnd)
 	n, _ := r.log.ReadAt(text, max(0, size-int64(len(text))))
-	lines := strings.Split(strings.TrimSpace(string(text[:n])), "\n")
+	said := strings.TrimSpace(string(text[:n]))
+	if said == "" {
+		return "; the program has said nothing"
+	}
+	lines := strings.Split(said, "\n")
 	return "\n  | " + strings.Join(lines[max(0, len(lines)-3):], "\n  | ")
 }
 
