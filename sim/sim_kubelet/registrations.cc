@@ -75,9 +75,9 @@ const Endpoint* Registrations::Find(std::string_view resource) const {
 }
 
 const std::vector<Endpoint>& Registrations::All(std::string_view resource) const {
-  static const std::vector<Endpoint> kNone;
+  static const std::vector<Endpoint> none;
   const auto found = endpoints_.find(resource);
-  return found == endpoints_.end() ? kNone : found->second;
+  return found == endpoints_.end() ? none : found->second;
 }
 
 std::vector<std::string> Registrations::Resources() const {

@@ -34,7 +34,7 @@ struct QueryWorker::Shared {
   Shared(os::EventLoop::Poster post, const Clock& now) : poster(std::move(post)), clock(now) {}
 
   const os::EventLoop::Poster poster;
-  const Clock& clock;
+  const Clock& clock;            // while not closed
   QueryWorker* owner = nullptr;  // only on the loop's thread; null once destroyed
 
   mutable Mutex mutex;
@@ -43,6 +43,8 @@ struct QueryWorker::Shared {
   std::vector<Done> finished NDP_GUARDED_BY(mutex);
   MonoTime first_finished NDP_GUARDED_BY(mutex);
   std::uint64_t last_runner NDP_GUARDED_BY(mutex) = 0;
+  // The worker is gone: a thread whose query returns late may use the queue's mutex, nothing else.
+  bool closed NDP_GUARDED_BY(mutex) = false;
   int serving NDP_GUARDED_BY(mutex) = 0;  // threads that will look at the queue again, not slow
 
   bool KeyIsOut(const std::string& key) const NDP_REQUIRES(mutex) {
@@ -67,6 +69,7 @@ QueryWorker::~QueryWorker() {
   shared_->owner = nullptr;
   std::list<Item> dropped;
   MutexLock lock(shared_->mutex);
+  shared_->closed = true;
   dropped.swap(shared_->queue);
 }
 
@@ -98,6 +101,7 @@ void QueryWorker::Serve(const std::shared_ptr<Shared>& shared, std::uint64_t run
     Item item;
     {
       MutexLock lock(shared->mutex);
+      if (shared->closed) return;
       auto next = shared->NextRunnable();
       if (next == shared->queue.end()) {
         --shared->serving;
@@ -114,6 +118,7 @@ void QueryWorker::Serve(const std::shared_ptr<Shared>& shared, std::uint64_t run
     bool deliver = false;
     {
       MutexLock lock(shared->mutex);
+      if (shared->closed) return;
       was = std::move(shared->out[runner]);
       shared->out.erase(runner);
       if (!was.abandoned) {

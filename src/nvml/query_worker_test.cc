@@ -173,5 +173,25 @@ TEST_F(QueryWorkerTest, ADestroyedWorkerNeedsNoLoop) {
   hang.End();
 }
 
+TEST_F(QueryWorkerTest, ALateReturnAsksNoClock) {
+  auto clock = std::make_unique<SystemClock>();
+  auto worker = std::make_unique<QueryWorker>(*loop_, *clock, QueryWorker::Options{},
+                                              [](const std::string&, bool) {});
+  std::promise<void> inside;
+  std::promise<void> end;
+  auto held = std::make_shared<int>(0);
+  const std::weak_ptr<int> thread_is_done = held;
+  worker->Run("a", [&, held = std::move(held)]() mutable -> QueryWorker::Done {
+    inside.set_value();
+    end.get_future().wait();
+    return [held = std::move(held)] {};
+  });
+  inside.get_future().wait();
+  worker.reset();
+  clock.reset();
+  end.set_value();
+  while (!thread_is_done.expired()) std::this_thread::yield();
+}
+
 }  // namespace
 }  // namespace ndp::nvml
