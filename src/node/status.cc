@@ -52,7 +52,9 @@ doc::Value ServerStatus(const rpc::ResourceServer& server) {
 doc::Value Node::DriverStatus() const {
   doc::Value driver = doc::Value::Map();
   driver.Set("open", session_ != nullptr && session_->open());
-  if (!driver_error_.empty()) driver.Set("error", driver_error_);
+  // A session that has died may take its time to close: until then health alone knows why.
+  const std::string& error = driver_error_.empty() ? board_->driver.reason : driver_error_;
+  if (!error.empty()) driver.Set("error", error);
   if (session_ != nullptr && session_->released()) driver.Set("released", true);
   if (inventory_ == nullptr) return driver;
   driver.Set("version", inventory_->driver.driver_version);
