@@ -37,7 +37,7 @@ Result<Edits> CommonGpuEdits(Discovery& discovery, const inventory::Inventory& i
   edits.Append(DiscoverGraphics(discovery, locator, driver));
   edits.env.push_back(fmt::format("NVIDIA_CTK_LIBCUDA_DIR={}", Join(driver.folders, ":")));
   edits.env.emplace_back(kNoLegacyInjection);
-  for (const std::string& file : driver.files) AddMount(options, file, edits);
+  for (const std::string& file : driver.files) AddMount(discovery, file, edits);
   AddSymlinkHook(options, LibraryLinks(discovery, driver.files), edits);
   AddHook(options, kEnableCudaCompat, {fmt::format("--host-driver-version={}", driver.version)},
           edits);

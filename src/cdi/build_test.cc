@@ -139,6 +139,24 @@ TEST_F(BuildTest, TheDevRootIsHonouredAlsoWhereTheDriverRootHasNodes) {
               Each(Field(&Mount::host_path, testing::StartsWith("/run/nvidia/driver/"))));
 }
 
+// What a runtime follows on the host must stay in the driver's root too.
+TEST_F(BuildTest, MountsBehindLinksThatLeaveADriverContainerAreOfTheRealFile) {
+  FillEightH100(node_);
+  const auto mount_of = [&](std::string_view container_path) {
+    Built built = Run();
+    for (const Mount& mount : built.Find("gpu")->edits.mounts) {
+      if (mount.container_path == container_path) return mount.host_path;
+    }
+    return std::string();
+  };
+  std::filesystem::remove(node_.files.Path("/usr/bin/nvidia-smi"));
+  node_.files.Program("/opt/alternatives/smi");
+  node_.files.Link("/usr/bin/nvidia-smi", "/opt/alternatives/smi");
+  EXPECT_EQ(mount_of("/usr/bin/nvidia-smi"), "/usr/bin/nvidia-smi");
+  options_.driver_root = "/run/nvidia/driver";
+  EXPECT_EQ(mount_of("/usr/bin/nvidia-smi"), "/run/nvidia/driver/opt/alternatives/smi");
+}
+
 TEST_F(BuildTest, NodesAreLookedForOnTheHostWhereTheDriverRootHasNone) {
   FillEightH100(node_);
   FakeNode driver;

@@ -1,6 +1,10 @@
 #include "cdi/discovery.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "cdi/paths.h"
@@ -16,6 +20,15 @@ void AddGroup(const Options& options, const DeviceNode& node, Edits& edits) {
   if (node.gid && node.file_mode && !for_everybody) edits.additional_gids.push_back(*node.gid);
 }
 
+constexpr std::size_t kMostWarnings = 64;
+
+// Where the host's root is the driver's, every link means the same to all.
+std::string HostPath(const Discovery& discovery, std::string_view path) {
+  const std::string& root = discovery.options().driver_root;
+  if (CleanPath(root) == "/") return CleanPath(path);
+  return JoinPath(root, discovery.driver().Followable(path));
+}
+
 template <typename T>
 std::optional<T> IfNotZero(T value) {
   return value == 0 ? std::nullopt : std::optional(value);
@@ -23,16 +36,34 @@ std::optional<T> IfNotZero(T value) {
 
 }  // namespace
 
-void AddMount(const Options& options, std::string_view path, Edits& edits,
+std::vector<std::string> Discovery::TakeWarnings() {
+  std::vector<std::string> all = std::exchange(warnings_, {});
+  all.insert(all.end(), driver_.notes().begin(), driver_.notes().end());
+  std::vector<std::string> kept;
+  std::set<std::string_view> seen;
+  std::size_t more = 0;
+  for (const std::string& warning : all) {
+    if (!seen.insert(warning).second) continue;
+    if (kept.size() < kMostWarnings) {
+      kept.push_back(warning);
+    } else {
+      ++more;
+    }
+  }
+  if (more > 0) kept.push_back(fmt::format("and {} more warnings of the driver's files", more));
+  return kept;
+}
+
+void AddMount(const Discovery& discovery, std::string_view path, Edits& edits,
               std::string_view container_path) {
   edits.mounts.push_back(
-      {.host_path = JoinPath(options.driver_root, path),
+      {.host_path = HostPath(discovery, path),
        .container_path = std::string(container_path.empty() ? path : container_path),
        .options = {"ro", "nosuid", "nodev", "rbind", "rprivate"}});
 }
 
-void AddSocketMount(const Options& options, std::string_view path, Edits& edits) {
-  edits.mounts.push_back({.host_path = JoinPath(options.driver_root, path),
+void AddSocketMount(const Discovery& discovery, std::string_view path, Edits& edits) {
+  edits.mounts.push_back({.host_path = HostPath(discovery, path),
                           .container_path = std::string(path),
                           .options = {"nosuid", "nodev", "rbind", "rprivate", "noexec"}});
 }

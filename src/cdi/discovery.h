@@ -28,7 +28,8 @@ class Discovery {
   const os::HostFs& devices() const { return devices_; }  // /dev
 
   void Warn(std::string text) { warnings_.push_back(std::move(text)); }
-  std::vector<std::string> TakeWarnings() { return std::move(warnings_); }
+  // Each once; a root full of rubbish must not fill the log.
+  std::vector<std::string> TakeWarnings();
 
  private:
   const Options& options_;
@@ -38,11 +39,12 @@ class Discovery {
   std::vector<std::string> warnings_;
 };
 
-// Read-only, at the same path in the container unless `container_path` says otherwise.
-void AddMount(const Options& options, std::string_view path, Edits& edits,
+// Read-only, at the same path in the container unless `container_path` says otherwise. The host's
+// path is one that stays in the driver root whoever follows it.
+void AddMount(const Discovery& discovery, std::string_view path, Edits& edits,
               std::string_view container_path = "");
 // A socket: writable, nothing on it can be executed.
-void AddSocketMount(const Options& options, std::string_view path, Edits& edits);
+void AddSocketMount(const Discovery& discovery, std::string_view path, Edits& edits);
 
 // The character device at `path` with what lstat says of it. kNotFound, kInvalidArgument as
 // HostFs::Device.

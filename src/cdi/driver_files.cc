@@ -36,7 +36,8 @@ std::vector<std::string> FirmwareFolders(Discovery& discovery) {
   std::vector<std::string> folders;
   auto custom = discovery.host().Read("/sys/module/firmware_class/parameters/path");
   if (custom.ok()) {
-    if (!Trim(*custom).empty()) folders.emplace_back(Trim(*custom));
+    const std::string_view folder = Trim(*custom);
+    if (!folder.empty() && IsPrintablePath(folder)) folders.emplace_back(folder);
   } else if (custom.error().code() != Code::kNotFound) {
     discovery.Warn(fmt::format("read the kernel's firmware path: {}", custom.error().message()));
   }
@@ -56,7 +57,7 @@ void AddSockets(const Discovery& discovery, Edits& edits) {
     for (std::string_view folder : {"/run", "/var/run"}) {
       std::string path = JoinPath(folder, socket);
       if (!discovery.driver().IsFile(path)) continue;
-      AddSocketMount(discovery.options(), path, edits);
+      AddSocketMount(discovery, path, edits);
       break;
     }
   }
@@ -66,7 +67,7 @@ void AddFirmware(Discovery& discovery, std::string_view driver_version, Edits& e
   for (const std::string& folder : FirmwareFolders(discovery)) {
     for (const std::string& file : discovery.driver().Glob(
              JoinPath(folder, fmt::format("nvidia/{}", driver_version)), "gsp*.bin")) {
-      AddMount(discovery.options(), file, edits);
+      AddMount(discovery, file, edits);
     }
   }
 }
@@ -77,7 +78,7 @@ void AddPrograms(const Discovery& discovery, Edits& edits) {
     for (const std::string& folder : folders) {
       std::string path = JoinPath(folder, program);
       if (!discovery.driver().IsExecutable(path)) continue;
-      AddMount(discovery.options(), path, edits);
+      AddMount(discovery, path, edits);
       break;
     }
   }

@@ -1,6 +1,7 @@
 #include "cdi/driver_root.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ namespace {
 
 // The kernel's own limit (MAXSYMLINKS).
 constexpr int kMaxLinks = 40;
+constexpr std::size_t kMostMatches = 1024;
 
 std::optional<std::string> ReadLinkAt(const std::string& file) {
   std::array<char, PATH_MAX> target{};
@@ -40,7 +42,8 @@ std::string DriverRoot::FileOf(std::string_view clean) const {
 
 // One component after another, each joined to a prefix that holds no link, so that the kernel never
 // follows one for us.
-std::optional<std::string> DriverRoot::Walk(std::string_view path, int& links_left) const {
+std::optional<std::string> DriverRoot::Walk(std::string_view path, int& links_left,
+                                            bool* leaves) const {
   std::vector<std::string> todo;  // reversed
   auto push = [&](std::string_view text) {
     std::vector<std::string_view> parts = Split(text, '/');
@@ -53,6 +56,7 @@ std::optional<std::string> DriverRoot::Walk(std::string_view path, int& links_le
     todo.pop_back();
     if (part.empty() || part == ".") continue;
     if (part == "..") {
+      if (real == "/" && leaves != nullptr) *leaves = true;
       real = ParentPath(real);
       continue;
     }
@@ -66,7 +70,10 @@ std::optional<std::string> DriverRoot::Walk(std::string_view path, int& links_le
     }
     auto target = ReadLinkAt(file);
     if (!target || --links_left < 0) return std::nullopt;
-    if (target->starts_with('/')) real = "/";
+    if (target->starts_with('/')) {
+      real = "/";
+      if (leaves != nullptr) *leaves = true;
+    }
     push(*target);
   }
   return real;
@@ -85,6 +92,14 @@ std::optional<std::string> DriverRoot::Resolve(std::string_view path) const {
   if (!folder) return std::nullopt;
   int links_left = kMaxLinks;
   return Walk(JoinPath(*folder, BaseName(clean)), links_left);
+}
+
+std::string DriverRoot::Followable(std::string_view path) const {
+  std::string clean = CleanPath(path);
+  int links_left = kMaxLinks;
+  bool leaves = false;
+  auto real = Walk(clean, links_left, &leaves);
+  return real && leaves ? *std::move(real) : clean;
 }
 
 std::optional<std::string> DriverRoot::ReadLink(std::string_view path) const {
@@ -147,7 +162,13 @@ std::vector<std::string> DriverRoot::Glob(std::string_view folder, std::string_v
   for (const std::string& name : List(*real)) {
     if (!WildcardMatch(pattern, name) || !IsPrintablePath(name)) continue;
     std::string path = JoinPath(folder, name);
-    if (IsFile(path)) found.push_back(std::move(path));
+    if (!IsFile(path)) continue;
+    if (found.size() == kMostMatches) {
+      Note(fmt::format("{}: more than {} files match {}: the rest is left out", folder,
+                       kMostMatches, pattern));
+      break;
+    }
+    found.push_back(std::move(path));
   }
   return found;
 }
@@ -171,7 +192,9 @@ Result<std::string> DriverRoot::Read(std::string_view path) const {
 
 Result<std::optional<std::string>> DriverRoot::Soname(std::string_view path) const {
   NDP_TRY(std::string real, ResolveRegular(path));
-  os::UniqueFd fd(open(FileOf(real).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  // O_NONBLOCK: a FIFO may have taken its place.
+  os::UniqueFd fd(
+      open(FileOf(real).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!fd) return ErrnoError(errno, "open " + real);
   return ReadSoname([&fd](std::uint64_t offset, std::span<std::byte> into) -> std::size_t {
            if (offset > static_cast<std::uint64_t>(LLONG_MAX)) return 0;

@@ -23,6 +23,9 @@ class DriverRoot {
 
   // The real path, still relative to the root; nullopt where there is nothing, or a loop.
   std::optional<std::string> Resolve(std::string_view path) const;
+  // `path`, or its real path where a link on the way is absolute or climbs out of the root: who
+  // follows that one from outside, as a runtime does, would end up elsewhere.
+  std::string Followable(std::string_view path) const;
   // What a symlink says, where `path` is one; its parents may be links.
   std::optional<std::string> ReadLink(std::string_view path) const;
   // `path` and what it links to, one link after another.
@@ -34,13 +37,18 @@ class DriverRoot {
   bool IsExecutable(std::string_view path) const;
 
   // `folder`/<name> for each file whose name matches (`*` alone is special), links to files too,
-  // sorted by name. Names that no specification can hold are left out. Not resolved.
+  // sorted by name. Names that no specification can hold are left out. Not resolved. At most 1024,
+  // with a note: no driver has so many, and more would cost minutes here and in every container.
   std::vector<std::string> Glob(std::string_view folder, std::string_view pattern) const;
 
   // Regular files alone: opening a device node can do things.
   Result<std::string> Read(std::string_view path) const;
   // The SONAME of a library: nullopt where it has none.
   Result<std::optional<std::string>> Soname(std::string_view path) const;
+
+  // What was left out, for people.
+  const std::vector<std::string>& notes() const { return notes_; }
+  void Note(std::string text) const { notes_.push_back(std::move(text)); }
 
  private:
   enum class Kind { kNone, kFile, kExecutable, kDirectory };
@@ -50,12 +58,15 @@ class DriverRoot {
   Result<std::string> ResolveRegular(std::string_view path) const;
   std::optional<std::string> ResolveFolder(std::string_view folder) const;
   const std::vector<std::string>& List(const std::string& real_folder) const;
-  std::optional<std::string> Walk(std::string_view path, int& links_left) const;
+  // `leaves`: set where a link does that when it is followed from outside the root.
+  std::optional<std::string> Walk(std::string_view path, int& links_left,
+                                  bool* leaves = nullptr) const;
 
   const os::HostFs& fs_;
   std::string prefix_;  // of every file: the root without a slash at its end
   mutable std::map<std::string, std::optional<std::string>, std::less<>> folders_;
   mutable std::map<std::string, std::vector<std::string>> listings_;  // by real path
+  mutable std::vector<std::string> notes_;
 };
 
 }  // namespace ndp::cdi

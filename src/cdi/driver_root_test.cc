@@ -1,5 +1,6 @@
 #include "cdi/driver_root.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -37,6 +38,26 @@ TEST_F(DriverRootTest, LinksToTheHostFindNothing) {
   node_.Link("/usr/lib64/shadow", "/etc/shadow");
   EXPECT_EQ(root_.Resolve("/usr/lib64/shadow"), std::nullopt);
   EXPECT_THAT(root_.Read("/usr/lib64/shadow"), IsError(Code::kNotFound));
+}
+
+TEST_F(DriverRootTest, APathToFollowFromOutsideStaysInTheRoot) {
+  node_.File("/opt/nvidia/smi");
+  node_.File("/usr/bin/plain");
+  node_.Link("/bin", "usr/bin");
+  node_.Link("/usr/bin/near", "plain");
+  node_.Link("/usr/bin/absolute", "/opt/nvidia/smi");
+  node_.Link("/usr/bin/climbs", "../../../../opt/nvidia/smi");
+  EXPECT_EQ(root_.Followable("/bin/plain"), "/bin/plain");
+  EXPECT_EQ(root_.Followable("/bin/near"), "/bin/near");
+  EXPECT_EQ(root_.Followable("/bin/absolute"), "/opt/nvidia/smi");
+  EXPECT_EQ(root_.Followable("/usr/bin/climbs"), "/opt/nvidia/smi");
+  EXPECT_EQ(root_.Followable("/nothing"), "/nothing");
+}
+
+TEST_F(DriverRootTest, MoreFilesThanADriverHasAreLeftOutAndSaid) {
+  for (int i = 0; i < 1030; ++i) node_.File(fmt::format("/lib/lib{}.so.1", i));
+  EXPECT_EQ(root_.Glob("/lib", "lib*.so.1").size(), 1024U);
+  EXPECT_THAT(root_.notes(), ElementsAre(testing::HasSubstr("more than 1024 files")));
 }
 
 TEST_F(DriverRootTest, LoopsEnd) {

@@ -13,10 +13,10 @@ Edits DiscoverGds(const Discovery& discovery) {
   AddDeviceNodesIfThere(discovery, GlobDevices(discovery, "/dev", "nvidia-fs*"), edits);
   if (edits.device_nodes.empty()) return edits;
   if (discovery.driver().IsDirectory("/run/udev")) {
-    AddMount(discovery.options(), "/run/udev", edits);
+    AddMount(discovery, "/run/udev", edits);
   }
   if (discovery.driver().IsFile("/etc/cufile.json")) {
-    AddMount(discovery.options(), "/etc/cufile.json", edits);
+    AddMount(discovery, "/etc/cufile.json", edits);
   }
   return edits;
 }

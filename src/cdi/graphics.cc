@@ -45,7 +45,7 @@ void AddConfigFiles(const Discovery& discovery, Edits& edits) {
   for (std::string_view name : kConfigFiles) {
     for (const std::string& folder : ConfigFolders(discovery)) {
       std::string path = JoinPath(folder, name);
-      if (discovery.driver().IsFile(path)) AddMount(discovery.options(), path, edits);
+      if (discovery.driver().IsFile(path)) AddMount(discovery, path, edits);
     }
   }
 }
@@ -58,7 +58,7 @@ void AddVulkanFiles(const Discovery& discovery, Edits& edits) {
     for (const std::string& folder : folders) {
       std::string path = JoinPath(folder, name);
       if (!discovery.driver().IsFile(path)) continue;
-      AddMount(discovery.options(), path, edits, JoinPath("/etc", name));
+      AddMount(discovery, path, edits, JoinPath("/etc", name));
       break;
     }
   }
@@ -90,7 +90,7 @@ Edits DiscoverGraphics(const Discovery& discovery, LibraryLocator& locator,
   Edits edits;
   std::vector<std::string> links;
   for (std::string_view pattern : kPlatformLibraries) {
-    for (const std::string& file : locator.Find(pattern)) AddMount(options, file, edits);
+    for (const std::string& file : locator.Find(pattern)) AddMount(discovery, file, edits);
   }
   // The allocator is GBM's backend under another name. It is mounted with the driver's libraries.
   std::string allocator = fmt::format("libnvidia-allocator.so.{}", driver.version);
@@ -101,7 +101,7 @@ Edits DiscoverGraphics(const Discovery& discovery, LibraryLocator& locator,
   }
   // Programs open these two without a version.
   auto add = [&](const std::string& file, std::string_view name) {
-    AddMount(options, file, edits);
+    AddMount(discovery, file, edits);
     if (BaseName(file) == fmt::format("{}.{}", name, driver.version)) {
       links.push_back(SymlinkArg(BaseName(file), JoinPath(ParentPath(file), name)));
     }

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <span>
 
 #include "base/text.h"
 #include "cdi/hooks.h"
-#include "cdi/ld_cache.h"
 #include "cdi/paths.h"
 
 namespace ndp::cdi {
@@ -40,6 +40,8 @@ constexpr std::array<std::string_view, 11> kExplicitLibraries = {"libEGL.so",
                                                                  "libnvidia-api.so",
                                                                  "libnvidia-egl-xcb.so",
                                                                  "libnvidia-egl-xlib.so"};
+
+constexpr std::size_t kMostFollowed = 1000;
 
 void AppendOnce(std::vector<std::string>& to, std::string text) {
   if (std::ranges::find(to, text) == to.end()) to.push_back(std::move(text));
@@ -127,15 +129,20 @@ void AppendSonameLinks(Discovery& discovery, const std::string& file,
 
 }  // namespace
 
-const std::vector<std::string>& LibraryLocator::Cached() {
+const std::vector<LdCacheEntry>& LibraryLocator::Cached() {
   if (cache_read_) return cached_;
   cache_read_ = true;
   auto text = root_.Read("/etc/ld.so.cache");
-  if (!text.ok()) return cached_;
-  auto entries = ParseLdCache(std::as_bytes(std::span(*text)));
-  if (!entries.ok()) return cached_;
-  for (const LdCacheEntry& entry : *entries) {
-    if (IsPrintablePath(entry.path)) cached_.push_back(CleanPath(entry.path));
+  if (!text.ok()) {
+    if (text.error().code() != Code::kNotFound) root_.Note(text.error().message());
+    return cached_;
+  }
+  cache_ = *std::move(text);
+  auto entries = ParseLdCache(std::as_bytes(std::span(cache_)));
+  if (entries.ok()) {
+    cached_ = *std::move(entries);
+  } else {
+    root_.Note(fmt::format("/etc/ld.so.cache: {}", entries.error().message()));
   }
   return cached_;
 }
@@ -148,9 +155,13 @@ std::vector<std::string> LibraryLocator::FindInCache(std::string_view pattern) {
     start = start.substr(0, end + 3);
   }
   std::vector<std::string> found;
-  for (const std::string& entry : Cached()) {
-    if (!BaseName(entry).starts_with(start)) continue;
-    for (const std::string& path : root_.LinkChain(entry)) {
+  std::set<std::string_view> followed;
+  for (const LdCacheEntry& entry : Cached()) {
+    if (!BaseName(entry.path).starts_with(start) || !IsPrintablePath(entry.path)) continue;
+    // A cache that names one library a thousand times is no loader's.
+    if (followed.size() == kMostFollowed) break;
+    if (!followed.insert(entry.path).second) continue;
+    for (const std::string& path : root_.LinkChain(entry.path)) {
       if (!WildcardMatch(pattern, BaseName(path)) || !root_.IsFile(path)) continue;
       auto real = root_.Resolve(path);
       if (real && IsPrintablePath(*real)) AppendOnce(found, std::move(*real));

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "cdi/discovery.h"
 #include "cdi/driver_root.h"
+#include "cdi/ld_cache.h"
 
 namespace ndp::cdi {
 
@@ -21,11 +22,12 @@ class LibraryLocator {
 
  private:
   std::vector<std::string> FindInCache(std::string_view pattern);
-  const std::vector<std::string>& Cached();
+  const std::vector<LdCacheEntry>& Cached();
 
   const DriverRoot& root_;
   bool cache_read_ = false;
-  std::vector<std::string> cached_;  // paths in the loader's cache
+  std::string cache_;                 // the loader's cache
+  std::vector<LdCacheEntry> cached_;  // views into it
 };
 
 struct DriverLibraries {

@@ -90,6 +90,30 @@ TEST_F(LibrariesTest, FoldersOfTheLoadersCacheAreTheLastResort) {
 TEST_F(LibrariesTest, ABrokenCacheIsAsGoodAsNone) {
   node_.File("/etc/ld.so.cache", "glibc-ld.so.cache1.1");
   EXPECT_THAT(Discover("570.1"), IsError(Code::kNotFound));
+  EXPECT_THAT(discovery_->TakeWarnings(), ElementsAre(HasSubstr("ld.so.cache")));
+}
+
+// Each name a path of its own into one long string: 30,000 of them must not cost minutes.
+TEST_F(LibrariesTest, ACacheOfEndlessNamesEnds) {
+  std::string path;
+  for (int i = 0; i < 1900; ++i) path += "/a";
+  path += "/libcuda.so.570.1";
+  std::vector<LdCacheLine> lines;
+  for (int i = 0; i < 30'000; ++i)
+    lines.push_back({"libcuda.so.1", std::string_view(path).substr(std::size_t(i % 1900) * 2)});
+  std::string cache = LdCacheFile(lines);
+  cache.resize(std::min<std::size_t>(cache.size(), 4 << 20));
+  node_.File("/etc/ld.so.cache", cache);
+  EXPECT_THAT(Discover("570.1"), IsError(Code::kNotFound));
+}
+
+TEST_F(LibrariesTest, WarningsOfARootFullOfRubbishAreCounted) {
+  node_.Library("/usr/lib64", "libcuda.so.570.1", "libcuda.so.1");
+  for (int i = 0; i < 100; ++i) node_.File(fmt::format("/usr/lib64/libx{}.so.570.1", i), "text");
+  EXPECT_THAT(Links(), Contains("libcuda.so.570.1::/usr/lib64/libcuda.so.1"));
+  const auto warnings = discovery_->TakeWarnings();
+  EXPECT_EQ(warnings.size(), 65U);
+  EXPECT_THAT(warnings.back(), HasSubstr("36 more"));
 }
 
 TEST_F(LibrariesTest, ExplicitLibrariesNeedTheFeature) {

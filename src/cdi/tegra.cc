@@ -116,7 +116,7 @@ Edits CommonEdits(Discovery& discovery, const inventory::Inventory& inventory,
   const DriverRoot& root = discovery.driver();
   Edits edits;
   for (const std::string& folder : entries.folders) {
-    if (root.IsDirectory(folder)) AddMount(options, folder, edits);
+    if (root.IsDirectory(folder)) AddMount(discovery, folder, edits);
   }
   std::vector<std::string> libraries = FindFiles(root, entries.libraries);
   AddSymlinkHook(options, LibraryLinks(discovery, libraries), edits);
@@ -124,8 +124,8 @@ Edits CommonEdits(Discovery& discovery, const inventory::Inventory& inventory,
   AddSymlinkHook(options, LinkArgs(root, entries.links), edits);
   std::vector<std::string> files = libraries;
   files.insert(files.end(), linked.begin(), linked.end());
-  for (const std::string& file : files) AddMount(options, file, edits);
-  if (root.IsFile("/etc/nv_tegra_release")) AddMount(options, "/etc/nv_tegra_release", edits);
+  for (const std::string& file : files) AddMount(discovery, file, edits);
+  if (root.IsFile("/etc/nv_tegra_release")) AddMount(discovery, "/etc/nv_tegra_release", edits);
   AddCudaCompat(options, inventory, edits);
   AddLdcacheHook(options, LdcacheFolders(files), edits);
   return edits;

@@ -21,7 +21,7 @@ std::vector<int> ParseCsv(std::string_view text, CsvEntries& out) {
                                      : type == "lib" ? &out.libraries
                                      : type == "sym" ? &out.links
                                                      : nullptr;
-    if (list == nullptr || path.empty() || !IsPrintablePath(path)) {
+    if (list == nullptr || path.empty() || !IsPrintablePath(path) || CleanPath(path) == "/") {
       bad_lines.push_back(number);
     } else {
       list->push_back(CleanPath(path));

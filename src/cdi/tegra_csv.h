@@ -17,7 +17,7 @@ struct CsvEntries {
 };
 
 // Appends the entries of one file. Returns the numbers of lines that are no entry: an unknown type,
-// no path. Blank lines count as none.
+// no path, the root itself. Blank lines count as none.
 std::vector<int> ParseCsv(std::string_view text, CsvEntries& out);
 
 }  // namespace ndp::cdi

@@ -9,6 +9,12 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+TEST(ParseCsvTest, TheWholeRootIsNoEntry) {
+  CsvEntries entries;
+  EXPECT_THAT(ParseCsv("dir, /\ndir, /..\nlib, //.\n", entries), testing::ElementsAre(1, 2, 3));
+  EXPECT_EQ(entries, CsvEntries());
+}
+
 TEST(TegraCsvTest, SortsEntriesByType) {
   CsvEntries entries;
   EXPECT_THAT(ParseCsv("dev, /dev/nvhost-gpu\nlib, /usr/lib/libcuda.so.1.1\r\n"

@@ -43,7 +43,7 @@ Result<WslSpec> DiscoverWsl(Discovery& discovery, const std::vector<std::string>
   std::vector<std::string> libraries;
   auto add = [&](const std::string& path, bool library) {
     if (!root.IsFile(path)) return;
-    AddMount(options, path, spec.common);
+    AddMount(discovery, path, spec.common);
     if (library) libraries.push_back(path);
   };
   for (std::string_view name : kStoreFiles) add(JoinPath(*store, name), true);
