@@ -99,7 +99,8 @@ std::optional<Given> FromDefault(const Option& option) {
 }
 
 // Gives one option the value that counts, if there is any: flag, variable, file, default.
-Status Apply(const Option& option, const Inputs& inputs, const Node& root, Loaded& loaded) {
+Status Apply(const Option& option, const Inputs& inputs, const Node& root, bool strict,
+             Loaded& loaded) {
   const std::string file = fmt::format("configuration file {}", loaded.settings.common.config_file);
   // The file's value is read also where a flag or a variable wins: its type is checked.
   NDP_TRY(std::optional<Given> given, FromFile(option, root).Context(file));
@@ -122,6 +123,11 @@ Status Apply(const Option& option, const Inputs& inputs, const Node& root, Loade
   const std::string context = from_file ? fmt::format("{}: {}", file, where) : where;
   NDP_TRY(option.bind.set(given->values, loaded.settings, warnings).Context(context));
   for (const std::string& warning : warnings) {
+    // A value that nobody knows is left out of its list.
+    if (strict && option.bind.kind == Kind::kList) {
+      return Error(Code::kInvalidArgument,
+                   fmt::format("{}: {} (refused by --strict-config)", context, warning));
+    }
     loaded.warnings.push_back(fmt::format("{}: {}", where, warning));
   }
   return {};
@@ -180,9 +186,9 @@ Status ReadSections(const Node& root, Loaded& loaded) {
   return {};
 }
 
-Status ApplyAll(const Inputs& inputs, const Node& root, Loaded& loaded) {
+Status ApplyAll(const Inputs& inputs, const Node& root, bool strict, Loaded& loaded) {
   for (const Option& option : AllOptions()) {
-    NDP_TRY(Apply(option, inputs, root, loaded));
+    NDP_TRY(Apply(option, inputs, root, strict, loaded));
   }
   return {};
 }
@@ -208,18 +214,19 @@ Result<Loaded> Load(const Inputs& inputs) {
   // A first round without the file says which file, and how strictly to read it.
   const doc::Value nothing;
   Loaded first = loaded;
-  NDP_TRY(ApplyAll(inputs, Node(nothing), first));
+  NDP_TRY(ApplyAll(inputs, Node(nothing), false, first));
+  const bool strict = first.settings.common.strict_config;
   const std::string path = first.settings.common.config_file;
   const std::string file = fmt::format("configuration file {}", path);
 
   doc::Value root;
   if (!path.empty()) {
     NDP_TRY(const std::string text, inputs.read_file(path).Context(file));
-    NDP_TRY(root, ReadDocument(text, first.settings.common.strict_config, loaded).Context(file));
+    NDP_TRY(root, ReadDocument(text, strict, loaded).Context(file));
   }
   loaded.settings.common.config_file = path;  // for the messages of ApplyAll
   NDP_TRY(CheckVersion(Node(root)).Context(file));
-  NDP_TRY(ApplyAll(inputs, Node(root), loaded));
+  NDP_TRY(ApplyAll(inputs, Node(root), strict, loaded));
   NDP_TRY(ReadSections(Node(root), loaded).Context(file));
   NDP_TRY(Resolve(loaded));
   return loaded;

@@ -153,6 +153,18 @@ TEST(LoadTest, UnknownKeysWarnAndAreRefusedWhenStrict) {
   EXPECT_THAT(Load(From(file, {}, {{"STRICT_CONFIG", "true"}})), IsError(Code::kInvalidArgument));
 }
 
+TEST(LoadTest, UnknownValuesOfAListAreRefusedWhenStrict) {
+  for (const auto& [flag, value] : {std::pair{"cdi-feature-flags", "disable-ipc-discoverer,fly"},
+                                    {"cdi-disable-hooks", "update-ldcache,fly"}}) {
+    EXPECT_THAT(Load(From("", {{flag, {value}}, {"strict-config", {"true"}}})),
+                IsErrorThat(Code::kInvalidArgument, AllOf(HasSubstr(flag), HasSubstr("\"fly\""),
+                                                          HasSubstr("--strict-config"))));
+  }
+  EXPECT_THAT(
+      Load(From("", {{"strict-config", {"true"}}}, {{"DP_DISABLE_HEALTHCHECKS", "79,fly"}})),
+      IsErrorThat(Code::kInvalidArgument, HasSubstr("DP_DISABLE_HEALTHCHECKS")));
+}
+
 TEST(LoadTest, KeysOfAnotherCaseAreTakenWithAWarning) {
   const Loaded loaded =
       MustLoad(From("Flags:\n  migstrategy: mixed\n", {{"strict-config", {"1"}}}));

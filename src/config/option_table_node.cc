@@ -18,7 +18,8 @@ void AddNodeOptions(std::vector<Option>& table) {
           {.flag = "strict-config",
            .env = {"STRICT_CONFIG"},
            .fallback = "false",
-           .help = "Refuse a configuration file with unknown keys instead of warning",
+           .help = "Refuse unknown keys of the configuration file, and unknown values of lists, "
+                   "instead of warning",
            .programs = kNode,
            .bind = Bind([](auto& s) -> auto& { return s.common.strict_config; })},
           {.flag = "mig-strategy",
