@@ -1,5 +1,6 @@
 #include "health/event_watcher.h"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <utility>
@@ -16,6 +17,8 @@ struct EventWatcher::Run {
 
   const os::EventLoop::Poster poster;
   std::atomic<bool> stop = false;
+  std::atomic<std::uint64_t> calls = 0;  // of the driver, so far
+  std::atomic<bool> out = false;         // one of them is
   EventBatch batch;
   EventWatcher* owner = nullptr;  // only on the loop's thread; null once dropped
 
@@ -50,6 +53,21 @@ void EventWatcher::Stop() {
   Drop(current_);
 }
 
+Duration EventWatcher::Overdue() {
+  const MonoTime now = clock_.Now();
+  if (current_ == nullptr || !current_->out) {
+    seen_run_.reset();
+    return Duration::zero();
+  }
+  const std::uint64_t calls = current_->calls;
+  if (seen_run_.lock() != current_ || seen_calls_ != calls) {
+    seen_run_ = current_;
+    seen_calls_ = calls;
+    seen_since_ = now;
+  }
+  return std::max(now - seen_since_ - slice_, Duration::zero());
+}
+
 void EventWatcher::Drain(const std::shared_ptr<Run>& run) {
   const MonoTime now = clock_.Now();
   if (last_drain_ && now - *last_drain_ < kPause) {
@@ -79,12 +97,18 @@ void EventWatcher::Watch(const std::shared_ptr<Run>& run, std::shared_ptr<nvml::
       watcher.callbacks_.failed(failure);
     });
   };
+  const auto ask = [&run] {
+    ++run->calls;
+    run->out = true;
+  };
+  ask();
   auto source = driver->OpenEvents();
   driver.reset();  // the source keeps it
   if (!source) return fail(source.error());
 
   std::map<std::string, nvml::Failure> not_registered;
   for (const std::string& gpu : gpus) {
+    ask();
     if (auto mask = (*source)->Register(gpu, wanted); !mask) {
       not_registered.emplace(gpu, std::move(mask).error());
     }
@@ -95,9 +119,11 @@ void EventWatcher::Watch(const std::shared_ptr<Run>& run, std::shared_ptr<nvml::
     watcher.callbacks_.registered(not_registered);
   });
   // An empty set would time out for ever.
+  run->out = false;
   if (none) return;
 
   while (!run->stop) {
+    ask();
     auto event = (*source)->Wait(slice);
     if (run->stop) return;
     if (!event) return fail(event.error());

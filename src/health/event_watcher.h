@@ -44,6 +44,9 @@ class EventWatcher {
              std::uint64_t wanted);
   void Stop();
   bool watching() const { return current_ != nullptr; }
+  // For how long a call of the set has been seen out beyond its time: zero where all is well. Seen
+  // by asking now and then, which wakes nobody up.
+  Duration Overdue();
 
  private:
   struct Run;
@@ -59,6 +62,9 @@ class EventWatcher {
   std::chrono::milliseconds slice_;
   std::shared_ptr<Run> current_;
   std::shared_ptr<Run> before_;  // until `current_` is registered
+  std::weak_ptr<Run> seen_run_;  // of the last Overdue
+  std::uint64_t seen_calls_ = 0;
+  MonoTime seen_since_{};
   std::optional<MonoTime> last_drain_;
   os::EventLoop::Handle drain_timer_;
 };

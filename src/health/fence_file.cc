@@ -2,12 +2,11 @@
 
 #include <sys/stat.h>
 
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "base/log.h"
 #include "base/text.h"
+#include "os/host_fs.h"
 
 namespace ndp::health {
 namespace {
@@ -24,13 +23,10 @@ Result<std::optional<std::string>> ReadIfThere(const std::filesystem::path& path
   if (status.type() != std::filesystem::file_type::regular) {
     return Error(Code::kInvalidArgument, path.string() + ": not a file");
   }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return ErrnoError(errno, path.string());
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (text.size() > kLargestFile) {
-    return Error(Code::kInvalidArgument, path.string() + ": larger than 1 MiB");
-  }
-  return std::optional(std::move(text));
+  // Never more than that into memory, and never a wait for what took the file's place meanwhile.
+  auto text = os::HostFs().Read(std::filesystem::absolute(path).string(), kLargestFile);
+  if (!text.ok()) return std::move(text).error();
+  return std::optional(*std::move(text));
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <fstream>
 
 #include "testing/result_matchers.h"
@@ -85,6 +88,40 @@ TEST_F(FenceFileTest, TheSameContentIsNoChange) {
   dir_.Write("etc/clear", "");
   EXPECT_TRUE(Until([&] { return clears_ == 1; }));
   EXPECT_EQ(loads_, 1);
+}
+
+TEST_F(FenceFileTest, WhatIsNoFileOrTooLargeIsToldAndTheLastFencesStay) {
+  dir_.Write("etc/fences.yaml", "[{index: 3}]");
+  Open();
+  const auto told = [&](std::string_view what) {
+    EXPECT_TRUE(Until([&] { return error_.find(what) != std::string::npos; })) << what;
+    EXPECT_THAT(fences_, SizeIs(1));
+    error_.clear();
+  };
+  // A hundred gigabytes, of which the disk has none.
+  dir_.Write("etc/new", "");
+  std::filesystem::resize_file(dir_ / "etc/new", 100LL << 30);
+  std::filesystem::rename(dir_ / "etc/new", dir_ / "etc/fences.yaml");
+  told("larger than 1048576 bytes");
+  ASSERT_EQ(mkfifo((dir_ / "etc/new").c_str(), 0600), 0);
+  std::filesystem::rename(dir_ / "etc/new", dir_ / "etc/fences.yaml");
+  told("not a file");
+  std::filesystem::create_symlink("fences.yaml", dir_ / "etc/new");
+  std::filesystem::rename(dir_ / "etc/new", dir_ / "etc/fences.yaml");
+  told("fences.yaml");
+  std::filesystem::remove(dir_ / "etc/fences.yaml");
+  std::filesystem::create_directory(dir_ / "etc/fences.yaml");
+  told("not a file");
+}
+
+TEST_F(FenceFileTest, AWindowsEditorsFileIsUnderstood) {
+  dir_.Write("etc/fences.yaml",
+             "\xEF\xBB\xBF"
+             "fences:\r\n- index: 3\r\n  reason: RMA\r\n");
+  Open();
+  EXPECT_EQ(error_, "");
+  ASSERT_THAT(fences_, SizeIs(1));
+  EXPECT_EQ(fences_.front().reason, "RMA");
 }
 
 // Empty means all GPUs: what somebody has just begun to write is not that.

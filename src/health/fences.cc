@@ -133,8 +133,14 @@ std::optional<WallTime> ParseWallTime(std::string_view text) {
   }
   const auto offset = Offset(rest);
   if (!offset) return std::nullopt;
-  return WallTime(std::chrono::sys_days(date)) + std::chrono::hours(*hour) +
-         std::chrono::minutes(*minute) + std::chrono::seconds(*second) - *offset;
+  const std::chrono::sys_seconds time = std::chrono::sys_days(date) + std::chrono::hours(*hour) +
+                                        std::chrono::minutes(*minute) +
+                                        std::chrono::seconds(*second) - *offset;
+  // Nanoseconds end in 2262: "9999-12-31" means never.
+  using std::chrono::floor;
+  if (time >= floor<std::chrono::seconds>(WallTime::max())) return WallTime::max();
+  if (time <= floor<std::chrono::seconds>(WallTime::min())) return WallTime::min();
+  return WallTime(time);
 }
 
 Result<std::vector<Fence>> ParseFences(std::string_view yaml) {

@@ -92,6 +92,9 @@ TEST(ParseWallTimeTest, TakesWhatRfc3339Allows) {
   EXPECT_THAT(ParseWallTime("2026-11-29T00:00:00Z"), Optional(kNow));
   EXPECT_THAT(ParseWallTime("2026-11-29T01:30:00.123+01:30"), Optional(kNow));
   EXPECT_THAT(ParseWallTime("2026-11-28 19:00:00-0500"), Optional(kNow));
+  // Further away than nanoseconds reach: never, or long over.
+  EXPECT_THAT(ParseWallTime("9999-12-31T23:59:59Z"), Optional(WallTime::max()));
+  EXPECT_THAT(ParseWallTime("0001-01-01T00:00:00+23:59"), Optional(WallTime::min()));
   for (const char* bad : {"", "2026-11-29", "2026-13-01T00:00:00Z", "2026-11-31T00:00:00Z",
                           "2026-11-29T24:00:00Z", "2026-11-29T00:00:00", "2026-11-29T00:00:00.Z",
                           "2026-11-29T00:00:00+1", "2026x11-29T00:00:00Z"}) {

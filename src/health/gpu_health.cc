@@ -60,6 +60,12 @@ void GpuHealth::Configure(const config::Health& settings) {
 
 void GpuHealth::Restore(GpuRecord record) {
   record_ = std::move(record);
+  // A damaged file may name times to come: they would hold a GPU for ever.
+  const MonoTime now = clock_->Now();
+  record_.last_fault = std::min(record_.last_fault, now);
+  record_.updated = std::min(record_.updated, now);
+  if (record_.recovered) record_.recovered = std::min(*record_.recovered, now);
+  std::erase_if(record_.relapses, [now](MonoTime at) { return at > now; });
   if (std::ranges::any_of(record_.causes,
                           [](const Cause& c) { return c.xid && IsGspTimeout(*c.xid); })) {
     BeCautious();

@@ -416,6 +416,16 @@ TEST_F(GpuHealthTest, GspTimeoutsAreLeftAloneAtFirst) {
   EXPECT_EQ(gpu_.NextLook(), clock_.Now() + 60s);
 }
 
+TEST_F(GpuHealthTest, TimesToComeInADamagedFileHoldNobodyForEver) {
+  GpuRecord record;
+  record.causes = {{.cause_class = CauseClass::kFault, .reason = "XID 61"}};
+  record.last_fault = record.updated = MonoTime::max();
+  record.relapses = {MonoTime::max(), MonoTime::max()};
+  gpu_.Restore(record);
+  EXPECT_EQ(gpu_.HoldOff(), 60s);
+  EXPECT_TRUE(Run(5min));
+}
+
 TEST_F(GpuHealthTest, ARestoredFaultKeepsItsTimeAndItsRules) {
   sample_.pcie_replays = 9;
   Look();

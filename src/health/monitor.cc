@@ -53,9 +53,12 @@ Monitor::~Monitor() {
 void Monitor::Configure(const config::Health& settings) {
   const bool new_fences = (!fence_file_ && !settings.fences_file.empty()) ||
                           settings.fences_file != settings_.fences_file;
+  const bool new_state = settings.state_file != settings_.state_file ||
+                         settings.recovery.enabled != settings_.recovery.enabled;
   const XidTable before = std::exchange(xids_, XidTable(settings.xids));
   settings_ = settings;
   for (auto& [uuid, gpu] : gpus_) gpu->health.Configure(settings);
+  if (new_state) OpenState();  // what is known now is written there
   poll_timer_.Cancel();
   if (settings.polling.enabled) {
     poll_timer_ = deps_.loop.Every(settings.polling.interval, [this] { PollAll(Why::kPoll); });
@@ -93,17 +96,24 @@ void Monitor::Configure(const config::Health& settings) {
   BuildSoon();
 }
 
-void Monitor::RestoreState() {
-  const auto boot = deps_.host.Read(kBootId);
-  const std::string boot_id = boot.ok() ? std::string(Trim(*boot)) : std::string();
+void Monitor::OpenState() {
+  state_file_.reset();
+  state_warned_ = false;
+  saved_until_ = {};
   if (settings_.state_file.empty() || !settings_.recovery.enabled) return;
-  if (boot_id.empty()) {
+  const auto boot = deps_.host.Read(kBootId);
+  saved_.boot_id = boot.ok() ? std::string(Trim(*boot)) : std::string();
+  if (saved_.boot_id.empty()) {
     announcer_.Warn("state", "health state is kept in memory only",
                     boot.ok() ? "empty boot id" : boot.error().message());
     return;
   }
-  state_file_.emplace(settings_.state_file, boot_id);
-  saved_ = {.boot_id = boot_id, .module = {}, .gpus = {}, .fences = {}};
+  state_file_.emplace(settings_.state_file, saved_.boot_id);
+}
+
+void Monitor::RestoreState() {
+  OpenState();
+  if (!state_file_) return;
   auto state = state_file_->Load();
   if (!state.ok()) {
     state_warned_ = true;
@@ -146,6 +156,7 @@ void Monitor::OnInventory(std::shared_ptr<const inventory::Inventory> inventory,
   driver_ = std::move(driver);
   inventory_ = std::move(inventory);
   CheckModule();
+  CheckWatcher();
   ApplyPresence(*inventory_);
   ResolveFences();
   ApplyClearFile();

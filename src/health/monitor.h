@@ -131,6 +131,7 @@ class Monitor {
   void ResolveFences();
   void CheckModule();
   void ApplyPresence(const inventory::Inventory& inventory);
+  void OpenState();
   void RestoreState();
 
   void LetFaultyGo();
@@ -141,6 +142,7 @@ class Monitor {
   void OnRegistered(const std::map<std::string, nvml::Failure>& not_registered);
   void OnWaitFailed(const nvml::Failure& failure);
 
+  void CheckWatcher();
   void PollAll(Why why);
   void Look(Gpu& gpu, Why why);
   void OnLooked(const std::string& uuid, Why why, const Examination& examination);
@@ -184,6 +186,7 @@ class Monitor {
   BackOff back_off_;
 
   DriverHealth trouble_;
+  bool told_overdue_ = false;      // of events: once, and when they come again
   bool trouble_in_looks_ = false;  // ends with a good look, not with a good scan
   std::optional<MonoTime> last_refresh_;
 

@@ -135,7 +135,21 @@ void Monitor::OnAction(const std::string& uuid, const nvml::Reply<int>& action) 
   Build();
 }
 
+// Not able to watch is not unhealthy, but somebody should know.
+void Monitor::CheckWatcher() {
+  const bool overdue = watcher_.Overdue() > settings_.watchdog;
+  if (overdue == told_overdue_) return;
+  told_overdue_ = overdue;
+  if (overdue) {
+    announcer_.Warn("watcher", "events of GPUs cannot be watched: polls go on",
+                    "the driver's call for them does not return");
+  } else {
+    announcer_.Note("", "events of GPUs are watched again");
+  }
+}
+
 void Monitor::PollAll(Why why) {
+  CheckWatcher();
   for (auto& [uuid, gpu] : gpus_) {
     if (!gpu->health.cautious()) Look(*gpu, why);
   }

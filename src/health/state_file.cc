@@ -1,5 +1,6 @@
 #include "health/state_file.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -87,7 +88,9 @@ class Reader {
     const doc::Value* value = map_.Find(key);
     return value != nullptr ? value->AsString().value_or("") : "";
   }
-  MonoTime Mono(std::string_view key) const { return MonoTime(Duration(Int(key).value_or(0))); }
+  MonoTime Mono(std::string_view key) const {
+    return MonoTime(Duration(std::max<std::int64_t>(Int(key).value_or(0), 0)));
+  }
   const doc::Value& Child(std::string_view key) const {
     static const doc::Value nothing;
     const doc::Value* value = map_.Find(key);
@@ -134,7 +137,9 @@ GpuRecord RecordFrom(const doc::Value& value) {
   record.last_fault = read.Mono("lastFault");
   if (read.Int("recovered")) record.recovered = read.Mono("recovered");
   for (const doc::Value& at : read.Child("relapses").items()) {
-    if (const auto ticks = at.AsInt()) record.relapses.emplace_back(Duration(*ticks));
+    if (const auto ticks = at.AsInt(); ticks && *ticks >= 0) {
+      record.relapses.emplace_back(Duration(*ticks));
+    }
   }
   const Reader counters(read.Child("counters"));
   record.counters = {.uncorrected_ecc = counters.Unsigned("uncorrectedEcc"),

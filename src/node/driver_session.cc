@@ -70,6 +70,7 @@ void DriverSession::OnOpened(Result<std::shared_ptr<nvml::Driver>> opened) {
   failures_ = 0;
   driver_ = *std::move(opened);
   last_ = driver_;
+  scanned_ = false;
   signs_ = ReadChangeSigns(deps_.host, deps_.devices, driver_->library());
   if (driver_->library().empty()) {
     log::Info("no NVML here: this system's GPU is used without it");
@@ -300,6 +301,7 @@ void DriverSession::Remember(const std::vector<nvml::Reply<nvml::Gpu>>& gpus) {
 }
 
 void DriverSession::Emit() {
+  scanned_ = true;
   scan_deadline_.Cancel();
   scanning_ = false;
   bool guessed = false;
@@ -369,6 +371,11 @@ void DriverSession::OnSetAside(const std::string& key, bool set_aside) {
     scanning_ = false;
     if (set_aside && driver_ == nullptr && !closing_ && !released_) {
       RetryLater(Error(Code::kDeadlineExceeded, "opening the driver does not return"));
+    } else if (set_aside && driver_ != nullptr && !scanned_) {
+      events_.failed(Error(Code::kDeadlineExceeded, "asking the driver for its GPUs does not return"));
+    } else if (set_aside && driver_ != nullptr) {
+      // Who is there is known, and each GPU is looked at on its own.
+      log::Warning("asking the driver for its GPUs does not return: no scan until it does");
     } else if (!set_aside) {
       Rescan("a hanging call has returned");
     }

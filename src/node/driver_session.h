@@ -112,6 +112,7 @@ class DriverSession {
 
   std::uint64_t scan_ = 0;  // of the scan whose answers count
   bool scanning_ = false;
+  bool scanned_ = false;  // this session has found who is there
   bool rescan_wanted_ = false;
   nvml::DriverInfo info_;
   std::vector<Slot> slots_;

@@ -31,7 +31,7 @@ import yaml
 BIN = pathlib.Path(os.environ.get("NDP_BIN_DIR", pathlib.Path(__file__).parents[2] / "build/dev/bin"))
 GPU = "nvidia.com/gpu"
 # Sanitized builds on a busy machine are slow; a state that never comes costs this once.
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 
 def eventually(condition: Callable[[], Any], what: str, limit_s: float = LIMIT_S) -> Any:
@@ -253,7 +253,7 @@ class Node:
     def ask(self, command: str, **fields: Any) -> dict[str, Any]:
         """One command to the stand-in; its answer, whether ok or not."""
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(30)
+            connection.settimeout(LIMIT_S + 30)
             connection.connect(str(self.kubelet_dir / "control.sock"))
             connection.sendall((json.dumps({"command": command, **fields}) + "\n").encode())
             text = connection.makefile("r").readline()

@@ -13,7 +13,7 @@ def hang(node, *gpus):
 
 def best_allocate_ms(node, ids):
     best = float("inf")
-    for _ in range(10):
+    for _ in range(30):
         began = time.monotonic()
         node.do("raw-allocate", resource=GPU, devices=ids)
         best = min(best, time.monotonic() - began)
@@ -27,13 +27,13 @@ def test_one_hanging_gpu(node):
     before = best_allocate_ms(node, others)
     hang(node, 4)
     # While it hangs and nobody knows: Allocate is as fast, and the others are polled on.
-    assert best_allocate_ms(node, others) < before + 250  # not the seconds that the call is out for
+    assert best_allocate_ms(node, others) < 2 * before + 20  # the best of thirty: noise is no reason
     node.sim("set", "--gpu", "6", "--remap-failure", "1")
     plugin.until_unhealthy(node.uuid(6), "row remapping failed")
     verdict = plugin.until_unhealthy(node.uuid(4), "does not return")
     assert verdict["class"] == "hang"
     node.wait_for(capacity=8, allocatable=6)
-    assert best_allocate_ms(node, others) < before + 250  # not the seconds that the call is out for
+    assert best_allocate_ms(node, others) < 2 * before + 20  # the best of thirty: noise is no reason
     assert plugin.get("/livez")[0] == 200 and plugin.get("/readyz")[0] == 200
     # Nothing more is asked of it; the others go on.
     node.sim("set", "--gpu", "7", "--remap-failure", "1")
@@ -71,6 +71,65 @@ def test_a_driver_that_hangs_at_start(node):
     eventually(lambda: "does not return" in plugin.status()["driver"].get("error", ""), "said")
     node.sim("function", "--function", "nvmlInit_v2", "--ok")
     node.wait_for(capacity=8, allocatable=8)
+
+
+def test_a_count_that_hangs_at_start_is_said_and_holds_no_rollout_up(node):
+    node.up()
+    node.sim("function", "--function", "nvmlDeviceGetCount_v2", "--hang")
+    node.start_kubelet()
+    plugin = node.start_plugin("--fail-on-init-error=false", config=quick())
+    eventually(lambda: "does not return" in plugin.status()["driver"].get("error", ""), "said")
+    assert plugin.get("/livez")[0] == 200
+    eventually(lambda: plugin.get("/readyz")[0] == 200, "ready")
+    node.sim("function", "--function", "nvmlDeviceGetCount_v2", "--ok")
+    node.wait_for(capacity=8, allocatable=8)
+    assert "error" not in plugin.status()["driver"]
+
+
+def test_a_count_that_hangs_in_a_new_session_offers_nothing_until_it_returns(node):
+    plugin = node.serve(config=quick())
+    node.await_events()
+    node.sim("function", "--function", "nvmlDeviceGetCount_v2", "--hang")
+    plugin.signal(1)
+    node.wait_for(capacity=8, allocatable=0)
+    assert "does not return" in plugin.status()["health"]["driver"]["reason"]
+    assert plugin.get("/livez")[0] == 200 and plugin.get("/readyz")[0] == 200
+    node.sim("function", "--function", "nvmlDeviceGetCount_v2", "--ok")
+    node.wait_for(capacity=8, allocatable=8)
+
+
+@pytest.mark.parametrize("function", ["nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"])
+def test_events_that_cannot_be_watched_for_a_hang_are_told_once_and_polls_go_on(node, function):
+    node.up()
+    node.sim("function", "--function", function, "--hang")
+    node.start_kubelet()
+    plugin = node.start_plugin(config=quick())
+    node.wait_for(capacity=8, allocatable=8)
+    words = "events of GPUs cannot be watched"
+    eventually(lambda: words in plugin.log(), "said")
+    node.sim("set", "--gpu", "6", "--remap-failure", "1")
+    plugin.until_unhealthy(node.uuid(6), "row remapping failed")
+    node.sim("function", "--function", function, "--ok")
+    eventually(lambda: "events of GPUs are watched again" in plugin.log(), "and that they are")
+
+    def heard():
+        node.xid(3, 79)
+        return node.uuid(3) in node.unhealthy()
+
+    eventually(heard, "an XID is heard")
+    assert sum(words in line for line in plugin.log().splitlines()) == 1
+
+
+def test_a_count_that_hangs_later_costs_the_scans_alone(node):
+    plugin = node.serve(config=quick())
+    node.await_events()
+    node.sim("function", "--function", "nvmlDeviceGetCount_v2", "--hang")
+    eventually(lambda: "asking the driver for its GPUs does not return" in plugin.log(), "said")
+    node.xid(3, 79)
+    plugin.until_unhealthy(node.uuid(3), "XID 79")
+    node.wait_for(capacity=8, allocatable=7)
+    node.sim("set", "--gpu", "6", "--remap-failure", "1")
+    plugin.until_unhealthy(node.uuid(6), "row remapping failed")
 
 
 def test_a_gpu_that_hangs_at_start_holds_nobody_up(node):

@@ -60,6 +60,31 @@ def test_temperature_needs_two_samples_and_five_degrees_less(node):
     node.wait_for(capacity=8, allocatable=8)
 
 
+def test_one_hot_sample_is_none(node):
+    # No polls but the one of each new session.
+    plugin = node.serve(config=quick(polling={"interval": "1h"}))
+    uuid = node.uuid(3)
+    samples = 8
+
+    def sample(temperature):
+        nonlocal samples
+        node.sim("set", "--gpu", "3", "--temperature", str(temperature))
+        eventually(lambda: node.calls().get("nvmlDeviceGetTemperature", 0) == samples, "no sample is out")
+        plugin.signal(1)
+        samples += 8
+        eventually(lambda: node.calls().get("nvmlDeviceGetTemperature", 0) == samples, "all GPUs are sampled")
+        # Its answer has come when that of a later session has: one more scan.
+        counted = node.calls()["nvmlDeviceGetCount_v2"]
+        eventually(lambda: node.calls()["nvmlDeviceGetCount_v2"] > counted, "scanned once more")
+
+    sample(99)
+    sample(40)
+    sample(99)
+    assert plugin.verdict(uuid)["verdict"] == "Healthy" and len(node.lists()) == 1
+    plugin.signal(1)  # it is as hot in the next sample
+    plugin.until_unhealthy(uuid, "temperature")
+
+
 @pytest.mark.parametrize("threshold", ["0", "-1", "7", "60"])
 def test_thresholds_that_are_no_temperatures_are_ignored(node, threshold):
     node.up()

@@ -95,6 +95,17 @@ def test_a_file_that_cannot_be_written_is_one_warning(node, where):
     node.wait_for(allocatable=8)
 
 
+def test_a_state_file_that_moves_on_a_reload_has_what_is_known(node):
+    _, before = fault(node, 6, 79)
+    moved = node.dir / "moved"
+    config = quick(recovery={"holdOff": "1h"}, stateFile=str(moved))
+    node.write_config(config)
+    eventually(lambda: json.loads(moved.read_text())["gpus"][node.uuid(6)]["causes"], "written there")
+    node.plugins[0].stop()
+    after = node.start_plugin(config=config).until_unhealthy(node.uuid(6), "XID 79")
+    assert after["since"] == before["since"]
+
+
 def test_a_file_that_makes_no_sense_is_one_warning(node):
     node.up()
     node.start_kubelet()
