@@ -13,6 +13,7 @@
 #include "doc/json.h"
 #include "node/node.h"
 #include "os/event_loop.h"
+#include "os/memory.h"
 #include "os/process.h"
 
 namespace ndp::cmd {
@@ -63,6 +64,9 @@ int RunDevicePlugin(const std::string& name, const std::vector<std::string>& arg
                                            },
                                        .version = VersionText()});
   node.Start();
+  // Most of a start runs once; a second later the node is served, or waits for its driver.
+  const os::EventLoop::Handle give_back =
+      (*loop)->After(std::chrono::seconds(1), [] { os::GiveBackStartMemory(); });
   (*loop)->Run();
   // Workers may hang in the driver for ever: nobody waits for them, and no destructor that they
   // could still need runs.
