@@ -60,7 +60,7 @@ void AddProfiles(Command& program) {
   command.OnRun([]() -> Status {
     for (const auto& built_in : sim_profile::BuiltInProfiles()) {
       NDP_TRY(const auto profile, sim_profile::ParseProfile(built_in.name, built_in.yaml));
-      std::printf("%-14s %s\n", profile.name.c_str(), profile.description.c_str());
+      std::printf("%-18s %s\n", profile.name.c_str(), profile.description.c_str());
     }
     return {};
   });

@@ -278,8 +278,8 @@ Status Demo::ShowReason() {
   }
   bool shown = false;
   for (const std::string_view line : Split(text, '\n')) {
-    const bool indented = line.starts_with(' ');
-    shown = indented ? shown : line.starts_with(victim_);
+    const bool detail = line.starts_with("      ");  // of the device above
+    shown = detail ? shown : line.contains(victim_);
     if (shown && !line.empty()) Say("     {}", line);
   }
   return {};

@@ -108,6 +108,7 @@ std::string FormatLine(Format format, Level level, WallTime time, std::string_vi
     out = fmt::format(R"({{"ts":"{}","level":"{}","msg":)", FormatWallTime(time), LevelName(level));
     AppendJsonString(out, message);
     for (const Field& field : fields) {
+      if (field.value.empty()) continue;
       out += ',';
       AppendJsonString(out, field.key);
       out += ':';
@@ -120,6 +121,7 @@ std::string FormatLine(Format format, Level level, WallTime time, std::string_vi
   // A message is one line, whatever a foreign error text holds.
   for (const char c : message) out += c == '\n' ? ' ' : c;
   for (const Field& field : fields) {
+    if (field.value.empty()) continue;
     out += fmt::format(" {}=", field.key);
     AppendTextValue(out, field.value);
   }

@@ -9,10 +9,9 @@ using namespace std::chrono_literals;
 constexpr WallTime kTime{std::chrono::seconds(1'000'000'000)};
 
 TEST(LogLineTest, TextQuotesOnlyWhatNeedsIt) {
-  EXPECT_EQ(
-      FormatLine(Format::kText, Level::kWarning, kTime, "socket gone",
-                 {{"path", "/a/b.sock"}, {"why", "no such file"}, {"empty", ""}}),
-      "2001-09-09T01:46:40.000Z W socket gone path=/a/b.sock why=\"no such file\" empty=\"\"");
+  EXPECT_EQ(FormatLine(Format::kText, Level::kWarning, kTime, "socket gone",
+                       {{"path", "/a/b.sock"}, {"why", "no such file"}, {"empty", ""}}),
+            "2001-09-09T01:46:40.000Z W socket gone path=/a/b.sock why=\"no such file\"");
 }
 
 TEST(LogLineTest, IsOneLineWhateverTheTextHolds) {

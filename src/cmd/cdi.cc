@@ -34,6 +34,8 @@ int List(const std::vector<std::string>& folders) {
   const cdi::Registry registry = cdi::ReadRegistry({folders.begin(), folders.end()});
   for (const auto& [name, file] : registry.names) fmt::print("{}\t{}\n", name, file.string());
   for (const std::string& problem : registry.problems) fmt::print(stderr, "{}\n", problem);
+  if (registry.names.empty() && registry.problems.empty())
+    fmt::print(stderr, "no CDI devices in {}\n", fmt::join(folders, ", "));
   return registry.problems.empty() ? kOk : kFailed;
 }
 

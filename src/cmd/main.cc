@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "cmd/command.h"
 
@@ -18,6 +19,13 @@ constexpr Command kCommands[] = {
     {"examine", "", "look at one GPU as health checks do, in a session of its own", RunExamine},
     {"inventory", "", "print what the driver says of this node, as JSON", RunInventory},
     {"cdi", "", "write, list or check Container Device Interface files", RunCdi},
+};
+
+// Programs of NVIDIA's plugin that are not there yet, by either name.
+constexpr std::pair<std::string_view, std::string_view> kNotYet[] = {
+    {"feature-discovery", "gpu-feature-discovery"},
+    {"mps-control-daemon", "mps-control-daemon"},
+    {"config-manager", "config-manager"},
 };
 
 std::string Usage() {
@@ -36,6 +44,12 @@ int Main(std::vector<std::string> args) {
     if (!command.alias.empty() && called == command.alias) return command.run(called, args);
   }
   const std::string first = args.empty() ? "" : args[0];
+  for (const auto& [name, alias] : kNotYet) {
+    if (called != alias && first != name) continue;
+    fmt::print(stderr, "{}: this version does not have it yet: keep NVIDIA's program for it\n",
+               called == alias ? called : fmt::format("ndp {}", name));
+    return kFailed;
+  }
   if (first == "--version" || first == "-v" || first == "version") {
     std::puts(VersionText().c_str());
     return kOk;

@@ -1,6 +1,6 @@
 #include "health/board.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -91,7 +91,8 @@ HealthBoard BuildBoard(const std::vector<GpuState>& gpus,
   for (const GpuState& state : gpus) {
     const inventory::Gpu& gpu = *state.gpu;
     const auto gpu_fence = fences.find(gpu.uuid());
-    const auto finish = [&](const std::string& uuid, DeviceHealth device) {
+    const auto finish = [&](const std::string& uuid, const std::string& index,
+                            DeviceHealth device) {
       if (!driver.available && driver.grace_over) {
         device = {.healthy = false,
                   .reason = "the driver cannot be reached: " + driver.reason,
@@ -108,12 +109,16 @@ HealthBoard BuildBoard(const std::vector<GpuState>& gpus,
       } else if (gpu_fence != fences.end()) {
         ApplyFence(device, gpu_fence->second);
       }
+      device.index = gpu.pci_bus_id().empty() ? "" : index;
+      device.pci_bus_id = gpu.pci_bus_id();
       board.devices.insert_or_assign(uuid, std::move(device));
     };
     // The GPU as a whole has the troubles of all its parts.
-    finish(gpu.uuid(), Verdict(state, [](const Scope&) { return true; }));
+    finish(gpu.uuid(), std::to_string(gpu.index()),
+           Verdict(state, [](const Scope&) { return true; }));
     for (const inventory::MigDevice& mig : gpu.mig) {
-      finish(mig.nvml.uuid, Verdict(state, [&](const Scope& scope) {
+      finish(mig.nvml.uuid, fmt::format("{}:{}", gpu.index(), mig.nvml.slot),
+             Verdict(state, [&](const Scope& scope) {
                return scope.Covers(mig.nvml.gpu_instance, mig.nvml.compute_instance);
              }));
     }

@@ -18,6 +18,8 @@ namespace ndp::health {
 
 // Everything that can be said about one device. Where it is healthy only `warnings` counts.
 struct DeviceHealth {
+  std::string index;       // "3", of a MIG device "3:1"; as last seen, empty where it never was
+  std::string pci_bus_id;  // of the GPU
   bool healthy = true;
   std::string reason;
   std::string cause_class;  // fault, reset, condition, hang, fence, driver

@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+
 namespace ndp::health {
 
 void AddVerdict(doc::Value& entry, const DeviceHealth& device) {
@@ -32,6 +38,10 @@ doc::Value BoardDocument(const HealthBoard& board) {
   for (const auto& [uuid, device] : board.devices) {
     doc::Value entry = doc::Value::Map();
     entry.Set("device", uuid);
+    if (!device.pci_bus_id.empty()) {
+      entry.Set("index", device.index);
+      entry.Set("pciBusId", device.pci_bus_id);
+    }
     entry.Set("verdict", device.healthy ? "Healthy" : "Unhealthy");
     AddVerdict(entry, device);
     devices.Append(std::move(entry));
@@ -53,18 +63,34 @@ std::string BoardText(const doc::Value& document) {
   }
   const doc::Value* devices = document.Find("devices");
   if (devices == nullptr) return out;
-  for (const doc::Value& device : devices->items()) {
+  // People count GPUs: by index, those that are gone without one last.
+  std::vector<const doc::Value*> by_index;
+  for (const doc::Value& device : devices->items()) by_index.push_back(&device);
+  const auto place = [&text](const doc::Value* device) {
+    const std::string index = text(*device, "index");
+    const std::vector<std::string_view> parts = Split(index, ':');
+    const auto gpu = ParseUnsigned(parts.front());
+    const auto slot = parts.size() > 1 ? ParseUnsigned(parts[1]) : std::nullopt;
+    return std::pair(gpu.value_or(~std::uint64_t{}), slot ? *slot + 1 : 0);
+  };
+  std::ranges::stable_sort(by_index, {}, place);
+  for (const doc::Value* each : by_index) {
+    const doc::Value& device = *each;
     const std::string verdict = text(device, "verdict");
-    out += fmt::format("{}  {}", text(device, "device"), verdict);
+    const std::string index = text(device, "index");
+    out +=
+        fmt::format("{:>4}  {}  {}", index.empty() ? "-" : index, text(device, "device"), verdict);
     if (verdict != "Healthy") {
-      out += fmt::format("  {}\n    class {}, since {}, seen {}x\n    next: {}",
-                         text(device, "reason"), text(device, "class"), text(device, "since"),
-                         text(device, "count"), text(device, "nextStep"));
+      const std::string pci = text(device, "pciBusId");
+      out +=
+          fmt::format("  {}\n      {}class {}, since {}, seen {}x\n      next: {}",
+                      text(device, "reason"), pci.empty() ? "" : pci + ", ", text(device, "class"),
+                      text(device, "since"), text(device, "count"), text(device, "nextStep"));
     }
     out += "\n";
     if (const doc::Value* warnings = device.Find("warnings")) {
       for (const doc::Value& warning : warnings->items()) {
-        out += fmt::format("    warning: {}\n", warning.Text());
+        out += fmt::format("      warning: {}\n", warning.Text());
       }
     }
   }

@@ -197,14 +197,14 @@ std::string RecoveryActionText(int action) {
 std::string RecoveryActionNextStep(int action) {
   switch (action) {
     case 1:
-      return "reset the GPU (nvidia-smi --gpu-reset) when its pods are gone";
+      return "when its pods are gone, reset the GPU: " + std::string(kResetCommands);
     case 2:
     case 7:
       return "drain and reboot the node";
     case 3:
       return "end the applications that use peer-to-peer traffic with this GPU";
     case 4:
-      return "drain the GPU's pods, then reset it (nvidia-smi --gpu-reset)";
+      return "drain the GPU's pods, then reset it: " + std::string(kResetCommands);
     case 5:
       return "restart the IMEX domain's applications";
     case 6:

@@ -67,5 +67,8 @@ Judgement Judge(const Examination& examination, const config::Health::Checks& ch
 // "1: GPU reset"; "9: unknown to this program" is a reason all the same.
 std::string RecoveryActionText(int action);
 std::string RecoveryActionNextStep(int action);
+// How a GPU is reset beside a plugin that has it open.
+inline constexpr std::string_view kResetCommands =
+    "ndp release; nvidia-smi --gpu-reset -i <GPU>; ndp resume";
 
 }  // namespace ndp::health

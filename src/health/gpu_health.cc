@@ -80,10 +80,10 @@ void GpuHealth::OnXid(std::uint64_t xid, XidClass xid_class, const Scope& scope,
          .scope = reset ? Scope{} : scope,
          .xid = xid,
          .reason = XidReason(xid, reset ? Scope{} : scope),
-         .next_step = reset
-                          ? "reset the GPU (nvidia-smi --gpu-reset) when its pods are gone; if it "
-                            "comes again, run NVIDIA's field diagnostic"
-                          : "none if it comes back by itself; see the kernel log",
+         .next_step = reset ? fmt::format("when its pods are gone, reset the GPU: {}; if it comes "
+                                          "again, run NVIDIA's field diagnostic",
+                                          kResetCommands)
+                            : "none if it comes back by itself; see the kernel log",
          .since = clock_->Wall(),
          .count = count});
   if (IsGspTimeout(xid)) BeCautious();
@@ -105,11 +105,12 @@ void GpuHealth::OnRecoveryAction(int action) {
 }
 
 void GpuHealth::OnLost(const std::string& how) {
-  Latch({.cause_class = CauseClass::kReset,
-         .reason = "the driver has lost the GPU or needs it reset: " + how,
-         .next_step = "reset the GPU (nvidia-smi --gpu-reset), or reboot the node if that fails",
-         .since = clock_->Wall()},
-        true);
+  Latch(
+      {.cause_class = CauseClass::kReset,
+       .reason = "the driver has lost the GPU or needs it reset: " + how,
+       .next_step = fmt::format("reset the GPU: {}; reboot the node if that fails", kResetCommands),
+       .since = clock_->Wall()},
+      true);
 }
 
 void GpuHealth::OnAbsent() {

@@ -286,7 +286,7 @@ class Node:
 
     @staticmethod
     def seconds(event: dict[str, Any]) -> float:
-        """When the kubelet had it, by a clock that only its events share."""
+        """When the kubelet had it, by the clock of time.monotonic()."""
         return event["us"] / 1e6
 
     def wait_for(self, resource: str = GPU, **wanted: int) -> dict[str, Any]:

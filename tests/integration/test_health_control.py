@@ -101,9 +101,10 @@ def test_health_says_everything(node):
     board = json.loads(node.ndp("health", "--json"))
     entry = next(e for e in board["devices"] if e["device"] == node.uuid(2))
     assert entry == plugin.verdict(node.uuid(2))
-    assert set(entry) == {"device", "verdict", "reason", "class", "xid", "since", "count", "nextStep"}
+    assert set(entry) == {"device", "index", "pciBusId", "verdict", "reason", "class", "xid", "since", "count", "nextStep"}
     text = node.ndp("health")
-    assert text.count("Healthy") == 7 and "XID 79" in text and "next: " in text
+    assert text.count("Healthy") == 7 and "XID 79" in text and "next: " in text and "ndp release" in text
+    assert [line.split()[0] for line in text.splitlines() if "GPU-" in line] == [str(n) for n in range(8)]
     line = next(line for line in plugin.log().splitlines() if "device is Unhealthy" in line)
     for word in (node.uuid(2), "XID 79", "reset", entry["since"], "next_step"):
         assert word in line
