@@ -29,11 +29,11 @@ TEST(MigModelTest, EveryProfileFitsAsOftenAsItsTableSays) {
   for (const MigModel& model : MigModels()) {
     for (const auto& profile : model.profiles) {
       const std::string name(profile.name);
-      const auto full = Parse(model.name, name + "*" + std::to_string(profile.instances));
+      const std::string all = fmt::format("{}*{}", name, profile.instances);
+      const auto full = Parse(model.name, all);
       ASSERT_THAT(full, IsOk()) << model.name << " " << name;
       EXPECT_EQ(Devices(*full), static_cast<int>(profile.instances)) << model.name << " " << name;
-      EXPECT_THAT(Parse(model.name, name + "*" + std::to_string(profile.instances) + "," + name),
-                  IsError(Code::kInvalidArgument))
+      EXPECT_THAT(Parse(model.name, all + "," + name), IsError(Code::kInvalidArgument))
           << model.name << " " << name;
     }
   }

@@ -15,6 +15,7 @@ template <typename T>
 std::optional<T> ParseWhole(std::string_view text, int base) {
   T value{};
   const char* end = text.data() + text.size();
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): the end is given.
   auto [at, error] = std::from_chars(text.data(), end, value, base);
   if (error != std::errc() || at != end || text.empty()) return std::nullopt;
   return value;
