@@ -15,6 +15,9 @@ namespace ndp::health {
 namespace {
 
 constexpr Duration kSaveRetry = std::chrono::milliseconds(200);
+// Another instance holds the lock for a moment; one that has stopped holds it for ever.
+constexpr int kLockHeldLong = 25;
+constexpr Duration kLateSaveRetry = std::chrono::seconds(10);
 constexpr Duration kSavePause = std::chrono::seconds(1);
 constexpr std::string_view kBootId = "/proc/sys/kernel/random/boot_id";
 constexpr std::string_view kModule = "/sys/module/nvidia";
@@ -423,8 +426,14 @@ void Monitor::Save(bool at_once) {
   if (stored.ok()) {
     saved_until_ = latest;
     state_warned_ = false;
+    lock_held_ = 0;
   } else if (stored.error().code() == Code::kUnavailable) {
-    save_timer_ = deps_.loop.After(kSaveRetry, [this] { Save(true); });
+    if (++lock_held_ == kLockHeldLong) {
+      announcer_.Warn("state lock", "health state cannot be written yet: trying again",
+                      stored.error().message());
+    }
+    save_timer_ = deps_.loop.After(lock_held_ < kLockHeldLong ? kSaveRetry : kLateSaveRetry,
+                                   [this] { Save(true); });
   } else {
     saved_until_ = latest;  // tried again with the next change, not with every look
     if (!std::exchange(state_warned_, true)) {

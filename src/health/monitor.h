@@ -202,6 +202,7 @@ class Monitor {
   MonoTime saved_until_{};
   std::optional<MonoTime> last_save_;
   bool state_warned_ = false;
+  int lock_held_ = 0;  // how often in a row by somebody else
 
   std::function<void()> first_poll_;
   std::shared_ptr<const HealthBoard> board_ = std::make_shared<HealthBoard>();

@@ -1,5 +1,6 @@
 """Verdicts outlive the process, but neither a reset nor a reboot."""
 
+import fcntl
 import json
 
 import pytest
@@ -117,6 +118,21 @@ def test_a_file_that_makes_no_sense_is_one_warning(node):
     node.xid(0, 79)
     plugin.until_unhealthy(node.uuid(0))
     eventually(lambda: json.loads((node.kubelet_dir / ".ndp-health").read_text())["gpus"], "written anew")
+
+
+def test_a_lock_that_is_never_let_go_is_one_warning_and_waited_for(node):
+    node.up()
+    node.start_kubelet()
+    with (node.kubelet_dir / ".ndp-health.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        plugin = node.start_plugin(config=LASTING)
+        node.wait_for(capacity=8, allocatable=8)
+        node.await_events()
+        node.xid(0, 79)
+        eventually(lambda: "held by another process" in plugin.log(), "said")
+        assert not (node.kubelet_dir / ".ndp-health").exists()
+    eventually((node.kubelet_dir / ".ndp-health").exists, "written in the end")
+    assert sum("held by another process" in line for line in plugin.log().splitlines()) == 1
 
 
 def test_two_instances_share_it(node):
