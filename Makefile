@@ -49,7 +49,7 @@ tsan: deps  ## ThreadSanitizer over the rooms below rpc
 	ctest --test-dir build/tsan -j $(JOBS) --output-on-failure --no-tests=error -L unit -E '^(Rpc|Web)'
 
 fuzz: deps
-	tools/install-deps.sh lint
+	tools/install-deps.sh fuzz
 	fuzz/run.sh
 
 format:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, if any is missing.
-# Usage: tools/install-deps.sh [build|lint|e2e]
+# Usage: tools/install-deps.sh [build|lint|fuzz|e2e]
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config make git
@@ -10,6 +10,7 @@ packages=(g++ cmake ninja-build pkg-config make git
   python3 python3-venv python3-pytest python3-pytest-xdist python3-yaml)
 case "${1:-build}" in
   lint) packages=(clang-19 clang-tidy-19 clang-format-19) ;;
+  fuzz) packages=(clang-19 libclang-rt-19-dev) ;;
   e2e) packages=(runc busybox-static iproute2 gcc libc6-dev) ;;
 esac
 
