@@ -1,8 +1,11 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -60,10 +63,22 @@ func (k *kubelet) stop() {
 	must(k.n.t, k.manager.stop())
 }
 
+// die ends the kubelet as its process would end: nobody can register any more when the plugin hears
+// of it. The device manager's own Stop lets go of its plugins first and serves registrations a
+// moment longer, and a plugin that comes in that moment is held by a manager that lives on in this
+// process, where a dead kubelet's connections would have ended.
+func (k *kubelet) die() {
+	k.n.t.Helper()
+	if err := os.Remove(filepath.Join(pluginDir, "kubelet.sock")); !errors.Is(err, fs.ErrNotExist) {
+		must(k.n.t, err)
+	}
+	k.stop()
+}
+
 // restart ends this kubelet and starts its successor in the same folder. The pods go on running.
 func (k *kubelet) restart() {
 	k.n.t.Helper()
-	k.stop()
+	k.die()
 	k.start(k.activePods())
 }
 
