@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -123,10 +124,13 @@ void UnixListener::Accept() {
     (*keep)(std::move(connection));
     return;
   }
+  if (errno == EAGAIN) starved_ = false;  // nobody waits
   if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
     // The descriptor stays readable: without a pause the loop would spin.
-    log::Warning("cannot accept", {{"socket", options_.path.string()},
-                                   {"error", ErrnoError(errno, "accept").message()}});
+    if (!std::exchange(starved_, true)) {
+      log::Warning("cannot accept", {{"socket", options_.path.string()},
+                                     {"error", ErrnoError(errno, "accept").message()}});
+    }
     watch_ = loop_.After(std::chrono::milliseconds(100), [this] { WatchFile(); });
   }
 }
@@ -157,6 +161,19 @@ Result<UniqueFd> ConnectUnix(const std::filesystem::path& path) {
     return ErrnoError(errno, context);
   }
   return fd;
+}
+
+Result<IdentifiedConnection> ConnectUnixIdentified(const std::filesystem::path& path) {
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const auto before = Identify(path);
+    NDP_TRY(UniqueFd fd, ConnectUnix(path));
+    NDP_TRY(const FileIdentity after, Identify(path));
+    // Replaced in between: the connection may be to the old one.
+    if (!before.ok() || *before != after) continue;
+    return IdentifiedConnection{.fd = std::move(fd), .file = after};
+  }
+  return Error(Code::kUnavailable,
+               "connect to " + path.string() + ": the file is replaced all the time");
 }
 
 }  // namespace ndp::os

@@ -75,6 +75,7 @@ class UnixListener {
   Options options_;
   std::shared_ptr<Accepted> on_accept_;
   UnixSocketFile file_;
+  bool starved_ = false;     // of descriptors or memory, and said so
   EventLoop::Handle watch_;  // ends before the descriptor does
 };
 
@@ -82,5 +83,13 @@ class UnixListener {
 // listens), kDeadlineExceeded (somebody does, but the queue is full), kPermissionDenied. Any
 // thread.
 Result<UniqueFd> ConnectUnix(const std::filesystem::path& path);
+
+// The same together with the identity of the very file that was connected to, however often the
+// file is replaced meanwhile (kUnavailable where that never ends).
+struct IdentifiedConnection {
+  UniqueFd fd;
+  FileIdentity file;
+};
+Result<IdentifiedConnection> ConnectUnixIdentified(const std::filesystem::path& path);
 
 }  // namespace ndp::os

@@ -2,8 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "testing/result_matchers.h"
@@ -123,6 +129,67 @@ TEST_F(UnixSocketTest, EachFailureHasItsCode) {
   EXPECT_THAT(ConnectUnix(dir_ / "s"), IsError(Code::kUnavailable));
   EXPECT_THAT(UnixListener::Open(*loop_, {.path = dir_ / "none/s"}, [](UniqueFd) {}),
               IsErrorThat(Code::kNotFound, testing::HasSubstr("none/s")));
+}
+
+TEST_F(UnixSocketTest, WantOfDescriptorsIsSaidOnceAndEnds) {
+  const auto listener = Open();
+  std::vector<UniqueFd> clients;
+  for (int i = 0; i < 3; ++i) {
+    auto client = ConnectUnix(dir_ / "s");
+    ASSERT_THAT(client, IsOk());
+    clients.push_back(*std::move(client));
+  }
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  int pauses = 0;  // each is longer than the one between two tries
+  EventLoop::Handle timer = loop_->Every(std::chrono::milliseconds(150), [&] { ++pauses; });
+  EXPECT_TRUE(RunUntil(*loop_, [&] { return pauses == 3; }));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_TRUE(RunUntilAccepted(3));
+  const std::string said = testing::internal::GetCapturedStderr();
+  const auto first = said.find("cannot accept");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(said.find("cannot accept", first + 1), std::string::npos) << said;
+}
+
+TEST_F(UnixSocketTest, TheIdentityIsOfTheFileThatWasConnectedTo) {
+  // A listener is replaced again and again, and tells each connection its number.
+  const auto path = dir_ / "s";
+  std::vector<FileIdentity> files;
+  std::mutex mutex;
+  std::atomic<bool> stop = false;
+  std::thread replacing([&] {
+    while (!stop) {
+      auto file = UnixSocketFile::Open(path, 0600);
+      ASSERT_THAT(file, IsOk());
+      file->LeaveFile();
+      const std::lock_guard lock(mutex);
+      files.push_back(Identify(path).value());
+      const auto number = static_cast<std::uint32_t>(files.size() - 1);
+      while (const UniqueFd client{accept4(file->fd(), nullptr, nullptr, SOCK_CLOEXEC)}) {
+        // Fails where the other side has looked away, since the file was replaced.
+        send(client.get(), &number, sizeof number, MSG_NOSIGNAL);
+      }
+    }
+  });
+  int told = 0;
+  for (int i = 0; i < 20'000 && told < 200; ++i) {
+    const auto connection = ConnectUnixIdentified(path);
+    if (!connection.ok()) continue;
+    pollfd ready{.fd = connection->fd.get(), .events = POLLIN, .revents = 0};
+    poll(&ready, 1, 10'000);
+    std::uint32_t number = 0;
+    if (read(connection->fd.get(), &number, sizeof number) != sizeof number) continue;
+    ++told;
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(connection->file, files.at(number));
+  }
+  stop = true;
+  replacing.join();
+  EXPECT_GT(told, 0);
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class Registration {
     // Stops listening and removes the file; accepted connections live on.
     virtual void RemoveSocket(const std::string& endpoint) = 0;
     // Connects to the kubelet and keeps the connection for the Register that follows. The identity
-    // is that of the kubelet's socket file, taken after connecting.
+    // is that of the kubelet's socket file that was connected to.
     virtual Result<os::FileIdentity> Connect() = 0;
     // Answered by OnRegistered.
     virtual void Register(const std::string& endpoint) = 0;

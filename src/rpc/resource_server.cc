@@ -246,12 +246,9 @@ Status ResourceServer::EnsureSocket(const std::string& endpoint) {
 void ResourceServer::RemoveSocket(const std::string& endpoint) { listeners_.erase(endpoint); }
 
 Result<os::FileIdentity> ResourceServer::Connect() {
-  NDP_TRY(os::UniqueFd connection, os::ConnectUnix(options_.kubelet_socket));
-  // After connecting: should the kubelet have been replaced in between, then this identity is of
-  // the new one, and the connection to the old one ends by itself.
-  NDP_TRY(const os::FileIdentity identity, os::Identify(options_.kubelet_socket));
-  kubelet_ = std::move(connection);
-  return identity;
+  NDP_TRY(os::IdentifiedConnection kubelet, os::ConnectUnixIdentified(options_.kubelet_socket));
+  kubelet_ = std::move(kubelet.fd);
+  return kubelet.file;
 }
 
 void ResourceServer::Register(const std::string& endpoint) {

@@ -26,6 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
@@ -404,28 +405,32 @@ TEST_F(ResourceServerTest, APingIsAnsweredByTheServersThread) {
 }
 
 TEST_F(ResourceServerTest, OnlyDeadSocketsOfOurOwnNamingAreRemoved) {
-  const auto bind_dead = [&](const std::string& name) {
+  const auto bound = [&](const std::string& name) {
     const std::string path = folder_ / name;
-    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    os::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
     sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
     std::memcpy(address.sun_path, path.c_str(), path.size());
-    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    close(fd);
+    EXPECT_EQ(bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    return fd;
   };
-  bind_dead("nvidia-gpu-00000001.sock");
-  bind_dead("nvidia-mig-1g.10gb-00000002.sock");
-  bind_dead("nvidia-gpu.sock");
-  bind_dead("other.sock");
-  BothUp();  // removes them all; so once more beside a living one
-  const std::string living = kubelet_->registrations().at(0);
-  bind_dead("nvidia-gpu-00000001.sock");
-  bind_dead("nvidia-mig-1g.10gb-00000002.sock");
-  bind_dead("nvidia-gpu.sock");
+  bound("nvidia-gpu-00000001.sock");  // and closed at once
+  bound("nvidia-mig-1g.10gb-00000002.sock");
+  bound("nvidia-gpu.sock");
+  bound("other.sock");
+  const os::UniqueFd living = bound("nvidia-gpu-00000003.sock");
+  ASSERT_EQ(listen(living.get(), 8), 0);
+  // Nobody accepts, and its queue is full: it lives all the same.
+  const os::UniqueFd busy = bound("nvidia-gpu-00000004.sock");
+  ASSERT_EQ(listen(busy.get(), 0), 0);
+  std::vector<os::UniqueFd> waiting;
+  while (auto connection = os::ConnectUnix(folder_ / "nvidia-gpu-00000004.sock")) {
+    waiting.push_back(*std::move(connection));
+  }
+
   EXPECT_EQ(RemoveDeadSockets(folder_), 2U);
-  // The living server may have taken a removed one for a newer instance, and registered anew.
-  EXPECT_THAT(Sockets(), ::testing::IsSupersetOf({living, std::string("nvidia-gpu.sock")}));
-  EXPECT_THAT(Sockets(), ::testing::Not(::testing::Contains("nvidia-gpu-00000001.sock")));
-  EXPECT_THAT(Sockets(), ::testing::Not(::testing::Contains("nvidia-mig-1g.10gb-00000002.sock")));
+  EXPECT_THAT(Sockets(), UnorderedElementsAre("nvidia-gpu-00000003.sock",
+                                              "nvidia-gpu-00000004.sock", "nvidia-gpu.sock"));
+  EXPECT_TRUE(fs::exists(folder_ / "other.sock"));
   EXPECT_EQ(RemoveDeadSockets(folder_ / "missing"), 0U);
 }
 
