@@ -18,6 +18,8 @@ struct Unit {
 constexpr Unit kUnits[] = {{"ns", 1},   {"us", 1e3}, {"\xC2\xB5s", 1e3}, {"\xCE\xBCs", 1e3},
                            {"ms", 1e6}, {"s", 1e9},  {"m", 60e9},        {"h", 3600e9}};
 
+constexpr double kLongest = static_cast<double>(std::numeric_limits<std::int64_t>::max()) / 2;
+
 Error Bad(std::string_view text) {
   return {
       Code::kInvalidArgument,
@@ -72,7 +74,11 @@ Result<Duration> ParseDuration(std::string_view text) {
     rest.remove_prefix(unit->name.size());
     total += value * unit->nanos;
   }
-  if (total > static_cast<double>(std::numeric_limits<std::int64_t>::max()) / 2) return Bad(text);
+  if (total > kLongest) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("invalid duration \"{}\": too long: want at most {:.0f}h", text,
+                             std::floor(kLongest / 3600e9)));
+  }
   const auto nanos = static_cast<std::int64_t>(std::llround(total));
   return Duration(negative ? -nanos : nanos);
 }

@@ -18,8 +18,13 @@ TEST(ParseDurationTest, TakesGoText) {
 }
 
 TEST(ParseDurationTest, RefusesWhatGoRefuses) {
-  for (const char* text : {"", "5", "s", "1x", "1s5", ".s", "--1s", "1 s", "999999999999h"}) {
+  for (const char* text : {"", "5", "s", "1x", "1s5", ".s", "--1s", "1 s", "1e9s"}) {
     EXPECT_THAT(ParseDuration(text), IsErrorThat(Code::kInvalidArgument, HasSubstr("such as 30s")))
+        << text;
+  }
+  for (const char* text : {"1281024h", "999999999999h", "99999999999999999999999999999s"}) {
+    EXPECT_THAT(ParseDuration(text),
+                IsErrorThat(Code::kInvalidArgument, HasSubstr("want at most 1281023h")))
         << text;
   }
 }

@@ -14,6 +14,7 @@
 #include <spdlog/sinks/sink-inl.h>
 #include <spdlog/sinks/stdout_sinks-inl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
@@ -68,9 +69,12 @@ void AppendJsonString(std::string& out, std::string_view text) {
   out += '"';
 }
 
+bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+
 // Bare where a reader can tell where the value ends, else quoted.
 void AppendTextValue(std::string& out, std::string_view text) {
-  if (!text.empty() && text.find_first_of(" \"=\n\t\\") == std::string_view::npos) {
+  if (!text.empty() && text.find_first_of(" \"=\\") == std::string_view::npos &&
+      std::ranges::none_of(text, IsControl)) {
     out += text;
   } else {
     AppendJsonString(out, text);
@@ -118,8 +122,8 @@ std::string FormatLine(Format format, Level level, WallTime time, std::string_vi
   }
   const char letter = static_cast<char>(LevelName(level)[0] - 'a' + 'A');
   out = fmt::format("{} {} ", FormatWallTime(time), letter);
-  // A message is one line, whatever a foreign error text holds.
-  for (const char c : message) out += c == '\n' ? ' ' : c;
+  // A message is one line, whatever a foreign error text holds, and nothing that a terminal obeys.
+  for (const char c : message) out += IsControl(c) ? ' ' : c;
   for (const Field& field : fields) {
     if (field.value.empty()) continue;
     out += fmt::format(" {}=", field.key);

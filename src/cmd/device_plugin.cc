@@ -13,11 +13,15 @@
 #include "doc/json.h"
 #include "node/node.h"
 #include "os/event_loop.h"
+#include "os/file_limit.h"
 #include "os/memory.h"
 #include "os/process.h"
 
 namespace ndp::cmd {
 namespace {
+
+// About thirty for the node, ten for each resource, and some to spare.
+constexpr std::uint64_t kLeastFiles = 64;
 
 void LogSettings(const config::Loaded& loaded) {
   log::Init(loaded.settings.log);
@@ -34,6 +38,10 @@ int RunDevicePlugin(const std::string& name, const std::vector<std::string>& arg
   const Parsed parsed = ParseCommandLine(config::Program::kDevicePlugin, name, args);
   if (parsed.exit) return *parsed.exit;
 
+  if (const Status files = os::RaiseFileLimit(kLeastFiles); !files.ok()) {
+    fmt::print(stderr, "{}: {}\n", name, files.error().message());
+    return kFailed;
+  }
   // Workers are few and allocate little: an arena for each would cost memory for nothing.
   ::mallopt(M_ARENA_MAX, 2);
 

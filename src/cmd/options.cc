@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "base/one_line.h"
 #include "base/text.h"
 #include "cmd/command.h"
 
@@ -100,7 +101,7 @@ Parsed ParseCommandLine(config::Program program, const std::string& name,
     }
     const std::string hint = DidYouMean(program, args);
     fmt::print(stderr, "{}: {}\n{} --help lists the options\n", name,
-               hint.empty() ? error.what() : hint, name);
+               OneLine(hint.empty() ? error.what() : hint), name);
     parsed.exit = kUsage;
     return parsed;
   }

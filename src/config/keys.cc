@@ -114,7 +114,8 @@ class Walk {
           fmt::format("{} (line {}) is read as {}: write it so", here, entry.line, name));
       return std::string(name);
     }
-    std::string message = fmt::format("unknown key {} (line {})", here, entry.line);
+    std::string message = fmt::format("unknown key {} (line {})",
+                                      entry.key.empty() ? here + "\"\"" : here, entry.line);
     if (const auto nearest = Nearest(entry.key, names)) {
       const std::string_view parent =
           std::string_view(here).substr(0, here.size() - entry.key.size());

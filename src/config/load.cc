@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/one_line.h"
 #include "base/text.h"
 #include "config/keys.h"
 #include "config/node.h"
@@ -206,9 +207,7 @@ Status CheckFlagsExist(const Inputs& inputs) {
   return {};
 }
 
-}  // namespace
-
-Result<Loaded> Load(const Inputs& inputs) {
+Result<Loaded> Read(const Inputs& inputs) {
   NDP_TRY(CheckFlagsExist(inputs));
   Loaded loaded{.program = inputs.program};
   // A first round without the file says which file, and how strictly to read it.
@@ -229,6 +228,16 @@ Result<Loaded> Load(const Inputs& inputs) {
   NDP_TRY(ApplyAll(inputs, Node(root), strict, loaded));
   NDP_TRY(ReadSections(Node(root), loaded).Context(file));
   NDP_TRY(Resolve(loaded));
+  return loaded;
+}
+
+}  // namespace
+
+Result<Loaded> Load(const Inputs& inputs) {
+  auto loaded = Read(inputs);
+  // Values are quoted as they were given, and may hold anything.
+  if (!loaded) return Error(loaded.error().code(), OneLine(loaded.error().message()));
+  for (std::string& warning : loaded->warnings) warning = OneLine(warning);
   return loaded;
 }
 

@@ -108,7 +108,8 @@ Result<DeviceSelector> ReadSelector(const Node& node) {
     out.conditions.push_back(*std::move(condition));
   }
   if (out.conditions.empty()) {
-    return node.Bad("empty: want one or more of index, uuid, pciBusId, name, minMemory");
+    return node.Bad(
+        "selects by nothing: want one or more of index, uuid, pciBusId, name, minMemory");
   }
   return out;
 }

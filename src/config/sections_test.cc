@@ -93,7 +93,7 @@ TEST(ReadDevicesTest, RefusesMalformedSelectors) {
       {"include: ['1:0']", "is a MIG device: want a whole GPU"},
       {"include: [MIG-5f3a]", "is a MIG device"},
       {"include: [-1]", "selects no GPU"},
-      {"include: [{}]", "devices.include[0] (line 1): empty"},
+      {"include: [{}]", "devices.include[0] (line 1): selects by nothing"},
       {"include: [null]", "want a selector"},
       {"include: [{minMemory: lots}]", "devices.include[0].minMemory (line 1): \"lots\""},
       {"include: [{index: GPU-1}]", "want an index"},

@@ -1,8 +1,10 @@
 #include "doc/yaml.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -13,6 +15,7 @@ namespace {
 constexpr int kMaxDepth = 64;
 // Aliases can make a few lines expand without end.
 constexpr int kMaxValues = 50'000;
+constexpr std::size_t kMaxText = std::size_t{16} << 20;  // in bytes
 
 int LineOf(const YAML::Mark& mark) { return mark.line < 0 ? 0 : mark.line + 1; }
 
@@ -29,9 +32,10 @@ class Reader {
       case YAML::NodeType::Undefined:
       case YAML::NodeType::Null:
         break;
-      case YAML::NodeType::Scalar:
-        value = ReadScalar(node);
+      case YAML::NodeType::Scalar: {
+        NDP_TRY(value, ReadScalar(node, line));
         break;
+      }
       case YAML::NodeType::Sequence:
         value = Value::List();
         for (const YAML::Node& item : node) {
@@ -53,7 +57,13 @@ class Reader {
     return {Code::kInvalidArgument, fmt::format("line {}: {}", line, what)};
   }
 
-  static Value ReadScalar(const YAML::Node& node) {
+  Result<Value> ReadScalar(const YAML::Node& node, int line) {
+    text_ += node.Scalar().size();
+    if (text_ > kMaxText) {
+      return Refuse(line, fmt::format("expands to more than {} MiB", kMaxText >> 20));
+    }
+    // No setting has one, and what reads a path or a name would end at it.
+    if (node.Scalar().contains('\0')) return Refuse(line, "a text with a NUL character");
     // yaml-cpp's tag: "?" plain, "!" quoted, else what was written.
     const std::string& tag = node.Tag();
     if (tag == "!" || tag == "tag:yaml.org,2002:str") return node.Scalar();
@@ -91,7 +101,16 @@ class Reader {
   }
 
   int values_ = 0;
+  std::size_t text_ = 0;
 };
+
+// What yaml-cpp says of tabs is that something is illegal.
+std::string_view HintAt(std::string_view text, int line) {
+  for (int at = 1; at < line; ++at)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  const std::string_view indent = text.substr(0, text.find_first_not_of(" \t"));
+  return indent.contains('\t') ? " (YAML is indented with spaces, not with tabs)" : "";
+}
 
 // Whether some reader, of whatever YAML version, would take the plain text for something else.
 bool NeedsQuotes(std::string_view text) {
@@ -154,6 +173,14 @@ void Write(YAML::Emitter& out, const Value& value) {
 }  // namespace
 
 Result<Value> ParseYaml(std::string_view text) {
+  // yaml-cpp ends a word there. UTF-16 is full of them, and is told by its first two bytes.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos &&
+                                               !text.starts_with("\xFF\xFE") &&
+                                               !text.starts_with("\xFE\xFF")) {
+    return Error(
+        Code::kInvalidArgument,
+        fmt::format("line {}: a NUL character", 1 + std::ranges::count(text.substr(0, nul), '\n')));
+  }
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
     if (documents.empty()) return Value();
@@ -162,8 +189,12 @@ Result<Value> ParseYaml(std::string_view text) {
                                                        LineOf(documents[1].Mark())));
     }
     return Reader().Read(documents[0], 0);
+  } catch (const YAML::DeepRecursion& e) {
+    return Error(Code::kInvalidArgument,
+                 fmt::format("line {}: nested more than {} deep", LineOf(e.mark), kMaxDepth));
   } catch (const YAML::Exception& e) {
-    return Error(Code::kInvalidArgument, fmt::format("line {}: {}", LineOf(e.mark), e.msg));
+    return Error(Code::kInvalidArgument,
+                 fmt::format("line {}: {}{}", LineOf(e.mark), e.msg, HintAt(text, LineOf(e.mark))));
   }
 }
 

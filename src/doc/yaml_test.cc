@@ -6,6 +6,7 @@
 namespace ndp::doc {
 namespace {
 using testing::HasSubstr;
+using testing::Not;
 
 std::string AsJson(std::string_view yaml) {
   const auto value = ParseYaml(yaml);
@@ -48,6 +49,34 @@ TEST(ParseYamlTest, EmptyTextIsNull) {
 TEST(ParseYamlTest, ResolvesAliasesAndMergeKeys) {
   EXPECT_EQ(AsJson("base: &b {x: 1, y: 2}\nall:\n  <<: *b\n  x: 3\nsame: *b\n"),
             R"({"base":{"x":1,"y":2},"all":{"x":3,"y":2},"same":{"x":1,"y":2}})");
+}
+
+TEST(ParseYamlTest, RefusesWhatExpandsWithoutEnd) {
+  EXPECT_THAT(ParseYaml("a: 1\nb: &b [*b]\n"),
+              IsErrorThat(Code::kInvalidArgument, HasSubstr("line 2: nested more than 64 deep")));
+  const std::string deep(20'000, '[');
+  EXPECT_THAT(ParseYaml("a:\n  " + deep),
+              IsErrorThat(Code::kInvalidArgument, HasSubstr("line 2: nested more than 64 deep")));
+  std::string wide = "a: &a " + std::string(1 << 20, 'x') + "\nb: [";
+  for (int i = 0; i < 40'000; ++i) wide += "*a, ";
+  EXPECT_THAT(ParseYaml(wide + "]\n"),
+              IsErrorThat(Code::kInvalidArgument, HasSubstr("expands to more than 16 MiB")));
+}
+
+TEST(ParseYamlTest, RefusesNulCharactersAndTellsOfTabs) {
+  using namespace std::string_literals;
+  EXPECT_THAT(ParseYaml("a: 1\nb: \"x\\0y\"\n"),
+              IsErrorThat(Code::kInvalidArgument, HasSubstr("line 2: a text with a NUL")));
+  EXPECT_THAT(ParseYaml("a: 1\nb: x\0y\n"s),
+              IsErrorThat(Code::kInvalidArgument, HasSubstr("line 2: a NUL")));
+  EXPECT_EQ(AsJson("\xFF\xFE"
+                   "a\0:\0 \0"
+                   "1\0"s),
+            R"({"a":1})")
+      << "UTF-16";
+  EXPECT_THAT(ParseYaml("a:\n\tb: 1\n"),
+              IsErrorThat(Code::kInvalidArgument, HasSubstr("not with tabs")));
+  EXPECT_THAT(ParseYaml("a: [1\n"), IsErrorThat(Code::kInvalidArgument, Not(HasSubstr("tabs"))));
 }
 
 TEST(ParseYamlTest, KeepsBothOfTwoEqualKeys) {

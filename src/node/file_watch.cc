@@ -9,6 +9,8 @@ namespace {
 // Editors and kubelets change a folder in several steps.
 constexpr Duration kSettle = std::chrono::milliseconds(50);
 
+constexpr std::uintmax_t kMost = 4U << 20;
+
 }  // namespace
 
 Result<std::unique_ptr<FileWatch>> FileWatch::Open(os::EventLoop& loop, std::filesystem::path file,
@@ -30,6 +32,10 @@ FileWatch::FileWatch(os::EventLoop& loop, std::filesystem::path file, std::funct
 std::optional<std::string> FileWatch::Content() const {
   std::error_code ec;
   if (!std::filesystem::is_regular_file(file_, ec)) return std::nullopt;
+  // What is no configuration is refused when it is read; here it need not be kept.
+  if (const auto size = std::filesystem::file_size(file_, ec); ec || size > kMost) {
+    return "(" + std::to_string(size) + " bytes)";
+  }
   std::ifstream in(file_, std::ios::binary);
   if (!in) return std::nullopt;
   return std::string(std::istreambuf_iterator<char>(in), {});

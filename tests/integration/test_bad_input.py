@@ -1,6 +1,7 @@
 """Each mistake gets one clear error and the right exit status, and leaves what runs untouched."""
 
 import os
+import resource
 import subprocess
 
 import pytest
@@ -58,6 +59,19 @@ def test_a_bad_command_line_is_refused(args, words):
      ["mixed", "mps"]),
     ("version: v1\nsharing:\n  mps:\n    resources: [{name: gpu, replicas: 2}]\n", ["mps-root"]),
     ("version: v1\nflags: 3\n", ["flags", "line 2"]),
+    ("version: v1\nflags:\n\tmigStrategy: none\n", ["line 3", "tabs"]),
+    pytest.param("version: v1\nflags:\n  migStrategy: no\0ne\n", ["line 3", "NUL"], id="a NUL character"),
+    ('version: v1\nweb:\n  listenAddress: "/tmp/a\\0b"\n', ["line 3", "NUL"]),
+    ('version: v1\nflags:\n  migStrategy: "two\\nlines\\e[31m"\n', ["flags.migStrategy", "line 3", "mixed"]),
+    pytest.param("version: v1\nflags:\n  migStrategy: " + "x" * 100_000, ["flags.migStrategy", "line 3", "mixed"], id="a long value"),
+    pytest.param("version: v1\nflags: " + "[" * 20_000, ["line 2", "deep"], id="deep"),
+    ("version: v1\nflags: &f [*f, *f]\n", ["line 2", "deep"]),
+    pytest.param("a: &a " + "x" * 1_000_000 + "\nb: [" + "*a, " * 3_000 + "]\n", ["line 1", "16 MiB"],
+                 id="expands to gigabytes"),
+    pytest.param("version: v1\n#" + "x" * (10 << 20), ["4 MiB"], id="ten megabytes"),
+    ("version: v1\nrescanInterval: 99999999999999h\n", ["rescanInterval", "line 2", "too long"]),
+    ("version: v1\ndevices: {include: [{memory: 5}]}\n", ["devices.include[0]", "line 2", "minMemory"]),
+    ("\ufeffversion: v1\r\nflags:\r\n  migStrategy: 7g\r\n", ["flags.migStrategy", "line 3", '"7g"']),
     ("version: v1\nsharing:\n  timeSlicing:\n    resources:\n    - {name: nvidia.com/gpu, replicas: -1}\n",
      ["replicas", "line 5"]),
 ])  # fmt: skip
@@ -67,6 +81,7 @@ def test_a_bad_configuration_file_is_refused(tmp_path, text, words):
     done = run(f"--config-file={file}")
     assert done.returncode == 2, done
     assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert len(done.stderr) < 8_000 and "\x1b" not in done.stderr
     for word in words:
         assert word in done.stderr, done.stderr
 
@@ -80,6 +95,24 @@ def test_a_bad_variable_is_named(name, value, word):
     assert done.returncode in (1, 2) and len(done.stderr.splitlines()) == 1
     for wanted in (word, value) if name == "CONFIG_FILE" else (name, value, word):
         assert wanted in done.stderr, done.stderr
+
+
+def test_too_few_open_files_are_refused_and_a_low_soft_limit_is_raised(node):
+    node.up()
+    node.start_kubelet()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (32, hard))
+    try:
+        node.start_plugin()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    node.wait_for(allocatable=8)
+    done = subprocess.run(["bash", "-c", f"ulimit -n 32; exec {BIN}/ndp device-plugin"], capture_output=True, text=True,
+                          timeout=60, check=False)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    for word in ["ulimit -n", "32", "64"]:
+        assert word in done.stderr
 
 
 def test_an_unknown_key_is_a_warning_and_an_error_when_strict(node):
