@@ -109,6 +109,34 @@ TEST(PartitionDpTest, EqualsTheBestOfAllSplitsForEverySizeAndMustInclude) {
   }
 }
 
+// The two sizes that need no search: one GPU, of those allowed the one that is linked to the others
+// the least; and all of them.
+TEST(PartitionDpTest, EqualsTheRuleForSizeOneAndForAll) {
+  std::mt19937 random(77);
+  for (int gpus = 1; gpus <= 8; ++gpus) {
+    for (const int most : {1, 2, 6, 1000}) {
+      const PairScores scores = RandomScores(gpus, most, random);
+      const std::vector<int> all = Members((1U << gpus) - 1);
+      for (unsigned mask = 0; mask < (1U << gpus); ++mask) {
+        const std::vector<int> required = Members(mask);
+        EXPECT_EQ(BestGroup(scores, required, gpus), all);
+        if (required.size() > 1) continue;
+        int best = -1;
+        int best_cost = 0;
+        for (const int gpu : required.empty() ? all : required) {
+          int cost = 0;
+          for (const int other : all) cost += other == gpu ? 0 : scores.Score(gpu, other);
+          if (best < 0 || cost < best_cost) {
+            best = gpu;
+            best_cost = cost;
+          }
+        }
+        EXPECT_THAT(BestGroup(scores, required, 1), ElementsAre(best)) << mask;
+      }
+    }
+  }
+}
+
 TEST(PartitionDpTest, BestTotalWinsOverBestSet) {
   // 0-1 is the best pair, but taking it leaves the weak 2-3.
   PairScores scores(4);

@@ -32,10 +32,9 @@ PairScores Islands(int islands, int width) {
 
 TEST(PartitionSearchTest, AnswersADistinctSetOfTheAskedSizeWithAllThatIsRequired) {
   std::mt19937 random(7);
-  for (const int gpus : {3, 17, 64}) {
+  for (const int gpus : {3, 8, 17, 24, 64}) {
     const PairScores scores = RandomScores(gpus, random);
-    for (const int size : {2, 3, 5, gpus / 2, gpus - 1}) {
-      if (size < 2 || size >= gpus) continue;
+    for (int size = 2; size < gpus; size += gpus < 64 ? 1 + size / 4 : size) {
       for (const std::vector<int>& required :
            {std::vector<int>{}, {0}, {gpus - 1}, {gpus - 1, gpus / 2}}) {
         const std::vector<int> group = BestGroupBySearch(scores, required, size);

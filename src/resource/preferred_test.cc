@@ -30,6 +30,8 @@ DevicePool Pool(int gpus, int replicas) {
   return DevicePool(std::move(devices));
 }
 
+int AsInt(std::size_t size) { return static_cast<int>(size); }
+
 std::vector<std::string> AllIds(const DevicePool& pool) {
   std::vector<std::string> ids;
   for (std::uint32_t slot = 0; slot < pool.size(); ++slot) ids.push_back(pool.Id(slot));
@@ -141,8 +143,9 @@ TEST(PreferTest, PropertiesHoldUpToSixtyFourGpus) {
   const auto up_to = [&random](int most) {
     return std::uniform_int_distribution<int>(0, most)(random);
   };
-  for (int round = 0; round < 64; ++round) {
-    const int gpus = 1 + (round * 11) % 64;
+  // Each number of GPUs with a random size, with the sizes at the ends, and with most of them free.
+  for (int round = 0; round < 4 * 64; ++round) {
+    const int gpus = 1 + round / 4;
     const int replicas = round % 3 == 2 ? 1 + up_to(5) : 0;
     const DevicePool pool = Pool(gpus, replicas);
     PairScores scores(gpus);
@@ -151,9 +154,11 @@ TEST(PreferTest, PropertiesHoldUpToSixtyFourGpus) {
     }
     std::vector<std::string> ids = AllIds(pool);
     std::ranges::shuffle(ids, random);
-    ids.resize(static_cast<std::size_t>(1 + up_to(static_cast<int>(ids.size()) - 1)));
+    if (round % 4 < 2) ids.resize(1 + static_cast<std::size_t>(up_to(AsInt(ids.size()) - 1)));
     Ids available(ids.begin(), ids.end());
-    const int size = 1 + up_to(static_cast<int>(ids.size()) - 1);
+    const int most = AsInt(ids.size());
+    const int size = std::vector{1 + up_to(most - 1), 1, std::max(1, most - 1), most}.at(
+        static_cast<std::size_t>(round % 4));
     Ids must(available.begin(), available.begin() + up_to(std::min(size, 4)));
     const SharedPolicy policy = round % 2 == 0 ? kDistributed : kPacked;
 
