@@ -18,6 +18,8 @@ inline constexpr std::string_view kImexClass = "imex-channel";
 inline constexpr std::string_view kGdrCopyClass = "gdrcopy";
 inline constexpr std::string_view kGdsClass = "gds";
 inline constexpr std::string_view kMofedClass = "mofed";
+inline constexpr std::string_view kClasses[] = {kGpuClass, kImexClass, kGdrCopyClass, kGdsClass,
+                                                kMofedClass};
 
 inline constexpr std::string_view kDefaultAnnotationPrefix = "cdi.k8s.io/";
 

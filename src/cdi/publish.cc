@@ -90,12 +90,17 @@ Offer Publish(const SpecDir& dir, const Options& options, const inventory::Inven
     }
     offer.files.push_back(dir.FileOf(entry.spec.kind));
     if (!gpus) continue;
-    if (*written) {
-      for (std::string& conflict : dir.Conflicts(entry.spec)) {
-        offer.warnings.push_back(std::move(conflict));
-      }
-    }
+    const auto conflicts = dir.Conflicts(entry.spec);
+    std::set<std::string> told;  // one warning for a file
     for (const auto& [id, name] : device_names) {
+      if (const auto at = conflicts.find(name); at != conflicts.end()) {
+        const std::string file = at->second.string();
+        const std::string reason =
+            fmt::format("{} defines {}={} too, and runtimes refuse a name of two files: remove one",
+                        file, entry.spec.kind, name);
+        if (told.insert(file).second) offer.warnings.push_back(reason);
+        offer.troubles.try_emplace(id, reason);
+      }
       if (entry.spec.Find(name) != nullptr && !offer.troubles.contains(id)) {
         offer.names[id] = fmt::format("{}={}", entry.spec.kind, name);
       }

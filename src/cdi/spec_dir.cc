@@ -64,6 +64,12 @@ bool IsSpecName(const stdfs::path& file) {
   return file.extension() == ".json" || file.extension() == ".yaml";
 }
 
+bool IsOurName(std::string_view file) {
+  return std::ranges::any_of(kClasses, [file](std::string_view device_class) {
+    return file == fmt::format("{}-{}.json", kVendor, device_class);
+  });
+}
+
 }  // namespace
 
 stdfs::path SpecDir::FileOf(std::string_view kind) const {
@@ -89,8 +95,7 @@ std::optional<Spec> SpecDir::Read(std::string_view kind) const {
 
 std::vector<stdfs::path> SpecDir::RemoveDisabled(const std::set<std::string>& enabled) const {
   std::vector<stdfs::path> removed;
-  for (std::string_view device_class :
-       {kGpuClass, kImexClass, kGdrCopyClass, kGdsClass, kMofedClass}) {
+  for (const std::string_view device_class : kClasses) {
     if (enabled.contains(std::string(device_class))) continue;
     std::string kind = fmt::format("{}/{}", kVendor, device_class);
     if (!Read(kind)) continue;
@@ -100,8 +105,8 @@ std::vector<stdfs::path> SpecDir::RemoveDisabled(const std::set<std::string>& en
   return removed;
 }
 
-std::vector<std::string> SpecDir::Conflicts(const Spec& spec) const {
-  std::vector<std::string> found;
+std::map<std::string, stdfs::path> SpecDir::Conflicts(const Spec& spec) const {
+  std::map<std::string, stdfs::path> found;
   const std::string vendor = spec.kind.substr(0, spec.kind.find('/'));
   std::error_code error;
   for (stdfs::directory_iterator entry(folder_, error);
@@ -115,13 +120,26 @@ std::vector<std::string> SpecDir::Conflicts(const Spec& spec) const {
     if (!other.ok() || other->kind != spec.kind) continue;
     for (const Device& device : other->devices) {
       if (spec.Find(device.name) == nullptr) continue;
-      found.push_back(fmt::format("{} defines {}={} too: runtimes then refuse the name",
-                                  file.string(), spec.kind, device.name));
-      break;
+      found.try_emplace(device.name, file);
     }
   }
-  std::ranges::sort(found);
   return found;
+}
+
+std::string SpecDir::OthersState() const {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (stdfs::directory_iterator entry(folder_, error);
+       !error && entry != stdfs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!IsSpecName(entry->path()) || IsOurName(name)) continue;
+    struct stat state{};
+    if (::stat(entry->path().c_str(), &state) != 0) continue;
+    files.push_back(fmt::format("{} {} {} {}.{}", name, state.st_ino, state.st_size,
+                                state.st_mtim.tv_sec, state.st_mtim.tv_nsec));
+  }
+  std::ranges::sort(files);
+  return fmt::format("{}", fmt::join(files, "\n"));
 }
 
 }  // namespace ndp::cdi

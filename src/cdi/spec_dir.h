@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -39,9 +40,12 @@ class SpecDir {
   // still hold their names. Returns the files removed.
   std::vector<std::filesystem::path> RemoveDisabled(const std::set<std::string>& enabled) const;
 
-  // Other files of this folder and of `other_folders` with an entry that `spec` has too: a runtime
-  // refuses a name that two files of one folder define. One text per file.
-  std::vector<std::string> Conflicts(const Spec& spec) const;
+  // Devices of `spec` that another file of this folder defines too, each with that file: a runtime
+  // refuses a name that two files of one folder define.
+  std::map<std::string, std::filesystem::path> Conflicts(const Spec& spec) const;
+
+  // Differs from an earlier answer where a file that is not ours has come, gone or changed since.
+  std::string OthersState() const;
 
  private:
   std::filesystem::path folder_;

@@ -16,6 +16,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Pair;
 
 constexpr const char* kGpuFile = "cdi/k8s.device-plugin.nvidia.com-gpu.json";
 
@@ -101,6 +102,20 @@ TEST_F(SpecDirTest, OnlyOurFilesOfDisabledClassesAreRemoved) {
   EXPECT_TRUE(std::filesystem::exists(temp_ / "cdi/k8s.device-plugin.nvidia.com-gdrcopy.json"));
 }
 
+TEST_F(SpecDirTest, WhatOthersDoInTheFolderIsSeen) {
+  const std::string empty = dir_.OthersState();
+  ASSERT_THAT(dir_.Write(SpecOf("gpu", "GPU-1")), IsOk());
+  temp_.Write("cdi/notes.txt", "no specification");
+  EXPECT_EQ(dir_.OthersState(), empty);
+  temp_.Write("cdi/copy.json", "{}");
+  const std::string one = dir_.OthersState();
+  EXPECT_NE(one, empty);
+  temp_.Write("cdi/copy.json", "{ }");
+  EXPECT_NE(dir_.OthersState(), one);
+  std::filesystem::remove(temp_ / "cdi/copy.json");
+  EXPECT_EQ(dir_.OthersState(), empty);
+}
+
 TEST_F(SpecDirTest, FilesThatDefineTheSameNameAreReported) {
   const Spec ours = SpecOf("gpu", "GPU-1");
   ASSERT_THAT(dir_.Write(ours), IsOk());
@@ -108,7 +123,7 @@ TEST_F(SpecDirTest, FilesThatDefineTheSameNameAreReported) {
   EXPECT_THAT(dir_.Conflicts(ours), IsEmpty());
   temp_.Write("cdi/copy.json", ToJson(ours));
   temp_.Write("cdi/copy.txt", ToJson(ours));
-  EXPECT_THAT(dir_.Conflicts(ours), ElementsAre(AllOf(HasSubstr("copy.json"), HasSubstr("GPU-1"))));
+  EXPECT_THAT(dir_.Conflicts(ours), ElementsAre(Pair("GPU-1", temp_ / "cdi/copy.json")));
 }
 
 }  // namespace

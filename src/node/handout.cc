@@ -31,8 +31,10 @@ void Handout::PublishCdi(const config::Settings& settings, const cdi::Options& o
   const std::set<std::string> uuids = HeldUuids(held);
   const cdi::SpecDir dir(settings.cdi.spec_dir);
   std::vector<std::string> extra_nodes = cdi::PresentExtras(options, driver_, host_);
-  const bool same = inventory == inventory_ && options == options_ && uuids == held_ &&
-                    extra_nodes == extra_nodes_ && settings.cdi.spec_dir == folder_;
+  std::string others = dir.OthersState();
+  const bool same = others == others_ && inventory == inventory_ && options == options_ &&
+                    uuids == held_ && extra_nodes == extra_nodes_ &&
+                    settings.cdi.spec_dir == folder_;
   const bool there = std::ranges::all_of(offer_.files, [](const std::filesystem::path& file) {
     std::error_code ec;
     return std::filesystem::exists(file, ec);
@@ -53,6 +55,7 @@ void Handout::PublishCdi(const config::Settings& settings, const cdi::Options& o
   inventory_ = inventory;
   options_ = options;
   folder_ = settings.cdi.spec_dir;
+  others_ = std::move(others);
   held_ = uuids;
   extra_nodes_ = std::move(extra_nodes);
   for (const std::string& warning : offer_.warnings) {

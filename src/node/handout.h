@@ -57,6 +57,7 @@ class Handout {
   std::shared_ptr<const inventory::Inventory> inventory_;  // that offer_ is of
   cdi::Options options_;
   std::string folder_;
+  std::string others_;  // files of others in it
   std::set<std::string> held_;
   std::vector<std::string> extra_nodes_;
   cdi::Offer offer_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/duration.h"
+#include "cdi/names.h"
 #include "node/examine_apart.h"
 #include "node/injection.h"
 #include "node/known_gpus.h"
@@ -237,14 +238,19 @@ void Node::WatchFolders() {
   }
 }
 
-// A file of ours that goes is put back at once; without a watch the poll sees it.
+// A file of ours that goes is put back at once, and one of others may define our names too; without
+// a watch the poll sees it.
 void Node::WatchSpecs() {
   spec_watch_.reset();
   if (!settings().plugin.uses_cdi()) return;
   using Change = os::DirWatch::Change;
   auto opened = os::DirWatch::Open(
-      deps_.loop, settings().cdi.spec_dir, [this](Change change, std::string_view) {
-        if (change == Change::kVanished || change == Change::kLookAgain) ScheduleReconcile();
+      deps_.loop, settings().cdi.spec_dir, [this](Change change, std::string_view name) {
+        const bool ours = name.starts_with(cdi::kVendor);
+        if (change == Change::kVanished || change == Change::kLookAgain ||
+            (change != Change::kCreated && !ours)) {
+          ScheduleReconcile();
+        }
       });
   if (opened) spec_watch_ = *std::move(opened);
 }

@@ -96,6 +96,27 @@ def test_a_folder_removed_while_running_is_made_again(node):
     assert warnings(plugin, "written again")
 
 
+def test_a_name_that_another_file_defines_too_is_not_handed_out(node):
+    plugin = up(node, CDI_ONLY)
+    node.wait_for(capacity=4, allocatable=4)
+    copy = node.dir / "cdi/copy-of-one.json"
+    theirs = dict(node.cdi())
+    theirs["devices"] = [device for device in theirs["devices"] if device["name"] == node.uuid(2)]
+    copy.write_text(json.dumps(theirs))
+    node.wait_for(capacity=4, allocatable=3)
+    assert node.unhealthy() == {node.uuid(2)}
+    reason = plugin.device(node.uuid(2))["reason"]
+    assert str(copy) in reason and node.uuid(2) in reason
+    assert len(warnings(plugin, str(copy))) == 1
+    copy.unlink()
+    node.wait_for(capacity=4, allocatable=4)
+    copy.write_text("kind: example.org/other\n")
+    (node.dir / "cdi/broken.json").write_text("{")
+    plugin.signal(1)
+    eventually(lambda: plugin.log().count("driver session opened") == 2, "everything was looked at again")
+    assert node.unhealthy() == set()
+
+
 # -- IMEX, GDS, MOFED, GDRCopy --------------------------------------------------------------------
 @pytest.mark.parametrize("strategy", [CDI_ONLY, "--device-list-strategy=envvar", WITH_ENVVAR])
 def test_a_required_imex_channel_is_waited_for(node, strategy):
