@@ -46,6 +46,7 @@ def main() -> None:
         ask(control, command="wait", resource=GPU, allocatable=count, timeout_ms=20000)
         for size in range(1, count + 1):
             preferred = ask(control, command="preferred", resource=GPU, count=size)
+            assert len(set(preferred["devices"])) == size, preferred
             answer = ask(control, command="allocate", resource=GPU, count=size, pod=f"pod{size}")
             assert len(answer["devices"]) == size, answer
             ask(control, command="release", pod=f"pod{size}")

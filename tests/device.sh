@@ -17,8 +17,9 @@ mkdir -p "$out"
 echo "what NVML said: $out/inventory.json"
 contract="${NDP_CONTRACT_TEST:-$PWD/build/dev/bin/contract_test}"
 if [ -x "$contract" ]; then
-  "$contract" --gtest_brief=1
+  timeout 50 "$contract" --gtest_brief=1
 else
-  echo "tests/device.sh: no contract_test at $contract: contract suite left out"
+  echo "tests/device.sh: no contract_test at $contract: want it built (make unit), or its path in NDP_CONTRACT_TEST" >&2
+  exit 1
 fi
 NDP_BIN_DIR="$bin" timeout 120 python3 tests/device.py "$out"

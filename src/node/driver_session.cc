@@ -372,7 +372,8 @@ void DriverSession::OnSetAside(const std::string& key, bool set_aside) {
     if (set_aside && driver_ == nullptr && !closing_ && !released_) {
       RetryLater(Error(Code::kDeadlineExceeded, "opening the driver does not return"));
     } else if (set_aside && driver_ != nullptr && !scanned_) {
-      events_.failed(Error(Code::kDeadlineExceeded, "asking the driver for its GPUs does not return"));
+      events_.failed(
+          Error(Code::kDeadlineExceeded, "asking the driver for its GPUs does not return"));
     } else if (set_aside && driver_ != nullptr) {
       // Who is there is known, and each GPU is looked at on its own.
       log::Warning("asking the driver for its GPUs does not return: no scan until it does");

@@ -131,7 +131,11 @@ Handout::Answer Handout::Prepare(const config::Settings& settings,
     return answer;
   }
   if (answer.trouble.empty()) answer.trouble = offer_.trouble;
-  for (const auto& [uuid, why] : offer_.troubles) answer.device_trouble[uuid] = why;
+  answer.told.insert(offer_.trouble);
+  for (const auto& [uuid, why] : offer_.troubles) {
+    answer.device_trouble[uuid] = why;
+    answer.told.insert(why);
+  }
   return answer;
 }
 

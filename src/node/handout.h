@@ -29,7 +29,8 @@ class Handout {
     std::vector<int> imex_channels;          // of those configured, the ones that exist
     std::vector<std::string> cdi_additional;
     std::map<std::string, std::string, std::less<>> device_trouble;  // by UUID
-    std::string trouble;  // why nothing may be handed out; empty where it may
+    std::set<std::string, std::less<>> told;  // reasons that are in the log already
+    std::string trouble;                      // why nothing may be handed out; empty where it may
     // With another strategy on, trouble with CDI costs a device its CDI name alone.
     bool all_without_cdi = false;
     std::set<std::string, std::less<>> without_cdi;  // by UUID

@@ -27,6 +27,7 @@
 #include "node/handout.h"
 #include "node/holders.h"
 #include "node/offer.h"
+#include "node/trouble_log.h"
 #include "nvml/dl_driver.h"
 #include "nvml/query_worker.h"
 #include "os/dir_watch.h"
@@ -109,6 +110,7 @@ class Node {
   std::jthread warm_up_;  // of gRPC, while the driver is opened
   metrics::Registry metrics_;
   log::RateLimit limit_;
+  TroubleLog trouble_log_{limit_};
   os::HostFs host_;
   os::HostFs driver_root_;
   os::HostFs devices_;

@@ -91,7 +91,9 @@ void Node::Reconcile() {
     in.shown[name] = {.view = server->shown(), .unhealthy = &server->unhealthy()};
   }
   AddMpsTrouble(in);
-  Apply(BuildOffers(in));
+  std::vector<Offer> offers = BuildOffers(in);
+  trouble_log_.Tell(offers, *board_, handout.told);
+  Apply(std::move(offers));
   UpdateMetrics();
 }
 

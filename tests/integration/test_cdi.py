@@ -7,6 +7,7 @@ import pytest
 from simnode import GPU, eventually
 
 VENDOR = "k8s.device-plugin.nvidia.com"
+SMALL = "nvidia.com/mig-1g.10gb"
 CDI_ONLY = "--device-list-strategy=cdi-cri"
 WITH_ENVVAR = "--device-list-strategy=envvar,cdi-cri,cdi-annotations"
 NO_GPUS = """
@@ -115,6 +116,29 @@ def test_a_name_that_another_file_defines_too_is_not_handed_out(node):
     plugin.signal(1)
     eventually(lambda: plugin.log().count("driver session opened") == 2, "everything was looked at again")
     assert node.unhealthy() == set()
+
+
+def test_new_devices_wait_for_their_entries_on_disk(node):
+    node.up("dgx-h100", "--gpus", "1")
+    node.partition(0, "3g.40gb*2")
+    node.start_kubelet()
+    plugin = node.start_plugin(CDI_ONLY, "--mig-strategy=mixed", "--rescan-interval=100ms")
+    node.wait_for("nvidia.com/mig-3g.40gb", capacity=2, allocatable=2)
+    (node.dir / "cdi").rename(node.dir / "away")
+    (node.dir / "cdi").write_text("in the way")
+    node.sim("mig", "--gpu", "0", "--profiles", "1g.10gb*6")
+    new = {mig["uuid"] for mig in node.gpus()[0]["mig"]}
+    assert len(new) == 6
+
+    def listed(health):
+        return {device["id"] for entry in node.lists(SMALL) for device in entry["devices"] if device["health"] == health}
+
+    eventually(lambda: new <= listed("Unhealthy"), "they are listed")
+    assert not new & listed("Healthy"), "no runtime could resolve them"
+    assert str(node.dir / "cdi") in plugin.device(min(new), SMALL)["reason"]
+    (node.dir / "cdi").unlink()
+    node.wait_for(SMALL, allocatable=6)
+    assert {device["name"] for device in node.cdi()["devices"]} >= new
 
 
 # -- IMEX, GDS, MOFED, GDRCopy --------------------------------------------------------------------

@@ -27,6 +27,7 @@ def test_release_lets_go_of_everything_and_ends_by_itself(node):
     assert "in use by another client" in node.sim("reset", "--gpu", "3", ok=False)
     assert "in use by another client" in node.sim("mig", "--gpu", "3", "--mode", "on", ok=False)
     lists = len(node.lists())
+    assert driver_descriptors(node, plugin), "what must be gone later is there"
 
     assert "released in 1 instance" in node.ndp("release")
     assert sessions(node) == []

@@ -1,5 +1,7 @@
 """A fault reaches exactly the devices that it is about, and every stream that lists them."""
 
+import json
+
 import pytest
 from simnode import GPU, quick
 
@@ -75,6 +77,8 @@ class TestMig:
     def test_seven_devices_over_three_resources(self, node):
         self.start(node, "1g.10gb*5,1g.10gb+me,1g.20gb",
                    {"nvidia.com/mig-1g.10gb": 5, "nvidia.com/mig-1g.10gb.me": 1, "nvidia.com/mig-1g.20gb": 1})
+        waiting = [s["eventSets"] for s in json.loads(self.node.sim("sessions", "--json")) if s["eventSets"]]
+        assert waiting == [1], "one wait whatever the number of resources"
         self.node.xid(3, 95, "--gi", str(self.mig[1]["gi"]), "--ci", "0")
         self.expect({m["uuid"] for m in self.mig})
 

@@ -148,6 +148,17 @@ def test_the_event_of_a_changed_action_needs_no_xid(node):
     assert plugin.until_unhealthy(node.uuid(6), "recovery action 2", "reboot")["class"] == "reset"
 
 
+@pytest.mark.parametrize("event", ["fatal-poison", "unavailable"])
+def test_a_newer_event_has_the_gpu_looked_at(node, event):
+    plugin = node.serve(config=quick(polling={"enabled": False}))
+    node.await_events()
+    node.sim("fault", "--gpu", "2", "--event", event)  # alone it marks nothing
+    node.sim("set", "--gpu", "5", "--recovery-action", "1")
+    node.sim("fault", "--gpu", "5", "--event", event)
+    assert plugin.until_unhealthy(node.uuid(5), "recovery action 1")["class"] == "reset"
+    assert node.unhealthy() <= {node.uuid(5)} and plugin.verdict(node.uuid(2))["verdict"] == "Healthy"
+
+
 def test_without_recovery_it_stays_until_a_restart(node):
     config = quick(recovery={"enabled": False})
     plugin = node.serve(config=config)

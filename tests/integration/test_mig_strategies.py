@@ -97,11 +97,12 @@ def test_single_offers_nothing_of_a_wrong_layout_says_why_and_goes_on(node, layo
         if wanted is not None:
             node.partition(gpu, wanted)
     plugin = start(node, "single", "--rescan-interval=100ms")
-    eventually(lambda: "single" in plugin.log() and plugin.get("/livez")[0] == 200, "the layout is looked at")
     eventually(lambda: plugin.get("/readyz")[0] == 200, "ready all the same")
     reasons = [d.get("reason", "") for r in plugin.status()["resources"] for d in r["devices"]]
     reasons += [d["reason"] for d in plugin.status()["notOffered"]]
     assert reasons and all(any(word in reason for reason in reasons) for word in words), reasons
+    warned = [line for line in plugin.log().splitlines() if " W " in line]
+    assert all(any(word in line for line in warned) for word in words), warned
     assert node.resources().get(GPU, {"allocatable": 0})["allocatable"] == 0
     healthy = [line for line in plugin.get("/metrics")[1].splitlines() if line.startswith("ndp_devices_healthy{")]
     assert all(line.endswith(" 0") for line in healthy)

@@ -49,6 +49,8 @@ def test_off_by_default(node):
 
 def test_status_tells_devices_verdicts_and_registrations(node):
     plugin = node.serve("dgx-h100")
+    # The kubelet asks for the list before it has answered Register.
+    eventually(lambda: plugin.status()["resources"][0]["registration"]["registered"], "registered")
     status = plugin.status()
     assert status["version"].startswith("ndp ") and status["driver"]["open"] is True
     assert status["driver"]["version"] == "570.86.15" and status["driver"]["platform"] == "nvml"
@@ -57,7 +59,7 @@ def test_status_tells_devices_verdicts_and_registrations(node):
     resource = status["resources"][0]
     assert (resource["name"], resource["capacity"], resource["healthy"]) == (GPU, 8, 8)
     registration = resource["registration"]
-    assert registration["registered"] is True and registration["streams"] == 1
+    assert registration["streams"] == 1
     assert re.fullmatch(r"nvidia-gpu-[0-9a-f]{8}\.sock", registration["endpoint"])
     assert (node.kubelet_dir / registration["endpoint"]).is_socket()
 

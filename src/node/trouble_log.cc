@@ -1,0 +1,36 @@
+#include "node/trouble_log.h"
+
+#include <map>
+
+#include "base/ids.h"
+
+namespace ndp::node {
+
+void TroubleLog::Tell(const std::vector<Offer>& offers, const health::HealthBoard& board,
+                      const std::set<std::string, std::less<>>& told) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> now;
+  for (const Offer& offer : offers) {
+    for (const plugin::ListedDevice& device : offer.resource.devices) {
+      if (device.healthy || told.contains(device.reason)) continue;
+      if (!board.Of(StripReplica(device.id)).healthy) continue;
+      now[{offer.resource.name, device.reason}].push_back(device.id);
+    }
+  }
+  for (const auto& [what, ids] : now) {
+    if (!known_.insert(what).second || !limit_.Allow("trouble")) continue;
+    log::Warning("devices are not handed out", {{"resource", what.first},
+                                                {"count", std::to_string(ids.size())},
+                                                {"first", ids.front()},
+                                                {"why", what.second}});
+  }
+  std::erase_if(known_, [&](const auto& what) {
+    if (now.contains(what)) return false;
+    if (limit_.Allow("trouble is over")) {
+      log::Info("no device is held back any more for this",
+                {{"resource", what.first}, {"why", what.second}});
+    }
+    return true;
+  });
+}
+
+}  // namespace ndp::node
