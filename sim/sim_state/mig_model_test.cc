@@ -1,5 +1,7 @@
 #include "sim_state/mig_model.h"
 
+#include <fmt/format.h>
+
 #include <set>
 
 #include "sim_state/uuid.h"
@@ -33,7 +35,8 @@ TEST(MigModelTest, EveryProfileFitsAsOftenAsItsTableSays) {
       const auto full = Parse(model.name, all);
       ASSERT_THAT(full, IsOk()) << model.name << " " << name;
       EXPECT_EQ(Devices(*full), static_cast<int>(profile.instances)) << model.name << " " << name;
-      EXPECT_THAT(Parse(model.name, all + "," + name), IsError(Code::kInvalidArgument))
+      EXPECT_THAT(Parse(model.name, fmt::format("{},{}", all, name)),
+                  IsError(Code::kInvalidArgument))
           << model.name << " " << name;
     }
   }

@@ -7,9 +7,9 @@ namespace ndp::cdi {
 namespace {
 
 const std::vector<std::string>& ControlNodes() {
-  static const std::vector<std::string> kNodes = {"/dev/nvidia-modeset", "/dev/nvidia-uvm-tools",
-                                                  "/dev/nvidia-uvm", "/dev/nvidiactl"};
-  return kNodes;
+  static const std::vector<std::string> nodes = {"/dev/nvidia-modeset", "/dev/nvidia-uvm-tools",
+                                                 "/dev/nvidia-uvm", "/dev/nvidiactl"};
+  return nodes;
 }
 
 }  // namespace

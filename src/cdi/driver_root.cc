@@ -60,7 +60,7 @@ std::optional<std::string> DriverRoot::Walk(std::string_view path, int& links_le
       real = ParentPath(real);
       continue;
     }
-    std::string next = real == "/" ? "/" + part : real + "/" + part;
+    std::string next = fmt::format("{}/{}", real == "/" ? "" : real, part);
     struct stat info{};
     std::string file = FileOf(next);
     if (lstat(file.c_str(), &info) != 0) return std::nullopt;

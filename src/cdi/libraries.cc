@@ -171,8 +171,8 @@ std::vector<std::string> LibraryLocator::FindInCache(std::string_view pattern) {
 }
 
 std::vector<std::string> LibraryLocator::Find(std::string_view pattern) {
-  static const std::vector<std::string> kFolders(kSearchFolders.begin(), kSearchFolders.end());
-  std::vector<std::string> found = FindIn(root_, kFolders, pattern);
+  static const std::vector<std::string> folders(kSearchFolders.begin(), kSearchFolders.end());
+  std::vector<std::string> found = FindIn(root_, folders, pattern);
   return found.empty() ? FindInCache(pattern) : found;
 }
 

@@ -58,14 +58,15 @@ bool IsPrintablePath(std::string_view path) {
     } else if (byte >= 0x80) {
       // Lead bytes of two, three and four; overlong and surrogate forms are not told apart, since a
       // reader replaces those and no file of a driver is named so.
-      if (byte >= 0xc2 && byte <= 0xdf)
+      if (byte >= 0xc2 && byte <= 0xdf) {
         more = 1;
-      else if (byte >= 0xe0 && byte <= 0xef)
+      } else if (byte >= 0xe0 && byte <= 0xef) {
         more = 2;
-      else if (byte >= 0xf0 && byte <= 0xf4)
+      } else if (byte >= 0xf0 && byte <= 0xf4) {
         more = 3;
-      else
+      } else {
         return false;
+      }
     }
   }
   return more == 0;

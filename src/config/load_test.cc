@@ -11,7 +11,6 @@ namespace ndp::config {
 namespace {
 using namespace std::chrono_literals;
 using testing::AllOf;
-using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -1,5 +1,7 @@
 #include "doc/yaml.h"
 
+#include <fmt/format.h>
+
 #include "doc/json.h"
 #include "testing/result_matchers.h"
 
@@ -105,7 +107,7 @@ TEST(ParseYamlTest, RefusesWhatNestsOrExpandsWithoutEnd) {
   for (int i = 1; i < 10; ++i) {
     const std::string from = "*a" + std::to_string(i - 1);
     const std::string to = "a" + std::to_string(i);
-    bomb += to + ": &" + to + " [";
+    bomb += fmt::format("{0}: &{0} [", to);
     for (int j = 0; j < 10; ++j) bomb += (j > 0 ? ", " : "") + from;
     bomb += "]\n";
   }

@@ -114,7 +114,8 @@ void Announcer::Verdicts(const HealthBoard& before, const HealthBoard& after) {
     for (const std::string& warning : device.warnings) {
       const auto& old = before.Of(uuid).warnings;
       if (std::find(old.begin(), old.end(), warning) == old.end()) {
-        Warn(uuid + warning, "device has a warning", uuid + ": " + warning);
+        Warn(fmt::format("{} {}", uuid, warning), "device has a warning",
+             fmt::format("{}: {}", uuid, warning));
       }
     }
   }

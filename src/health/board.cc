@@ -73,9 +73,9 @@ bool DeviceHealth::SameVerdict(const DeviceHealth& other) const {
 }
 
 const DeviceHealth& HealthBoard::Of(std::string_view uuid) const {
-  static const DeviceHealth kHealthy;
+  static const DeviceHealth healthy_device;
   const auto found = devices.find(uuid);
-  return found != devices.end() ? found->second : kHealthy;
+  return found != devices.end() ? found->second : healthy_device;
 }
 
 bool HealthBoard::SameVerdicts(const HealthBoard& other) const {

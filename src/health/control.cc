@@ -144,6 +144,7 @@ void ControlServer::Accept(os::UniqueFd fd) {
 }
 
 void ControlServer::OnReadable(const std::shared_ptr<Connection>& connection) {
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const auto keep = connection;  // the watch that calls us is dropped below
   std::array<char, 1024> buffer{};
   const ssize_t got = recv(keep->fd.get(), buffer.data(), buffer.size(), 0);
@@ -171,6 +172,7 @@ void ControlServer::OnReadable(const std::shared_ptr<Connection>& connection) {
 }
 
 void ControlServer::Drop(const std::shared_ptr<Connection>& connection) {
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const auto keep = connection;
   keep->watch.Cancel();
   keep->limit.Cancel();

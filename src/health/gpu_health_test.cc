@@ -6,10 +6,8 @@
 namespace ndp::health {
 namespace {
 using namespace std::chrono_literals;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 class GpuHealthTest : public testing::Test {
@@ -21,7 +19,7 @@ class GpuHealthTest : public testing::Test {
   std::optional<nvml::Failure> failure_;
   CheckContext context_;
 
-  void Look(GpuHealth::Look look) { gpu_.OnExamination(look); }
+  void Look(const GpuHealth::Look& look) { gpu_.OnExamination(look); }
   void Look() {
     const Examination examination{.failure = failure_, .uuid = "GPU-a", .sample = sample_};
     gpu_.OnExamination({.examination = examination,

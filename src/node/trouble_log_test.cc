@@ -15,7 +15,7 @@ class TroubleLogTest : public testing::Test {
     log_.Tell({offer_}, board_, told);
     return testing::internal::GetCapturedStderr();
   }
-  void List(std::string id, std::string reason) {
+  void List(std::string id, const std::string& reason) {
     offer_.resource.devices.push_back(
         {.id = std::move(id), .healthy = reason.empty(), .reason = reason});
   }

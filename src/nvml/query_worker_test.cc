@@ -59,8 +59,7 @@ class QueryWorkerTest : public testing::Test {
     };
   }
 
-  // A runner that was let go may read it after the test.
-  static inline SystemClock clock_;
+  SystemClock clock_;
   std::unique_ptr<os::EventLoop> loop_;
   os::EventLoop::Handle guard_;
   std::vector<std::string> log_;

@@ -17,7 +17,7 @@ long ResidentCode() {
   bool code = false;
   long sum = 0;
   while (std::getline(maps, line)) {
-    if (line.find("-") < line.find(" ") && line.find(":") > line.find(" "))
+    if (line.find('-') < line.find(' ') && line.find(':') > line.find(' '))
       code = line.find("r-xp") != std::string::npos && line.find("os_test") != std::string::npos;
     if (code && line.starts_with("Rss:")) sum += std::stol(line.substr(4));
   }

@@ -39,11 +39,11 @@ std::vector<std::string> AllIds(const DevicePool& pool) {
 }
 
 const DevicePool& Four() {
-  static const DevicePool kPool({{.uuid = "a", .gpu = 0},
-                                 {.uuid = "b", .gpu = 1},
-                                 {.uuid = "c", .gpu = 2},
-                                 {.uuid = "d", .gpu = 3}});
-  return kPool;
+  static const DevicePool pool({{.uuid = "a", .gpu = 0},
+                                {.uuid = "b", .gpu = 1},
+                                {.uuid = "c", .gpu = 2},
+                                {.uuid = "d", .gpu = 3}});
+  return pool;
 }
 
 Result<std::vector<std::string>> AskFour(const Ids& available, const Ids& must, int size) {
