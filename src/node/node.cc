@@ -25,8 +25,9 @@ using namespace std::chrono_literals;
 
 constexpr int kFailed = 1;
 constexpr const char* kCheckpoint = "kubelet_internal_checkpoint";
-// What events may have missed is looked at this often.
-constexpr Duration kPoll = 10s;
+// What events may have missed is looked at this often. Each look wakes a thread of every resource,
+// and at rest that is most of what wakes.
+constexpr Duration kPoll = 20s;
 // A driver makes its device nodes one after another.
 constexpr Duration kDevicesSettle = 100ms;
 // GSP timeouts come 45 s apart.

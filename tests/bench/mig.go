@@ -34,6 +34,7 @@ func (b *bench) migMemoryPart() part {
 			}
 			defer v.end()
 			ids := v.first.ids
+			time.Sleep(afterStart)
 			if _, err := medianCall(func() error {
 				return v.allocate(ctx, smallSlice, ids[:1])
 			}, warmUpCalls); err != nil {

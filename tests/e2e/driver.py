@@ -90,17 +90,25 @@ class DriverRoot:
         return found
 
 
-def check_driver(root: DriverRoot, added: Added, nodes: Nodes, gpus: list[dict[str, Any]]) -> None:
-    """That CDI brought these device nodes and the whole driver, and nothing else."""
+# Mounts that name devices to NVIDIA's runtime.
+LIST_FOLDER = "/var/run/nvidia-container-devices/"
+
+
+def check_driver(root: DriverRoot, added: Added, nodes: Nodes, gpus: list[dict[str, Any]],
+                 more: Iterable[str] = ()) -> None:
+    """That CDI brought these device nodes, the whole driver and the mounts `more`, and nothing else."""
+    mounts = {path for path in added.mounts if not path.startswith(LIST_FOLDER)}
+    same("mounts", dict.fromkeys(mounts), dict.fromkeys([*root.mounts(), *more]))
     same("device nodes", added.nodes, root.control_nodes() | nodes)
     assert added.groups == root.groups(nodes)
     same("links", added.links, root.links(gpus))
-    files = {re.sub(r"-nvcr-\d+", "-nvcr-N", path) for path in added.files}
-    assert files == HOOKS_FILES
+    files = {re.sub(r"-nvcr-\d+", "-nvcr-N", path) for path in added.files
+             if not any(path.startswith(f"{folder}/") for folder in more)}
+    same("files", dict.fromkeys(files), dict.fromkeys(HOOKS_FILES))
 
 
 def same(what: str, seen: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Equality that says what is different, of dictionaries with hundreds of entries."""
-    extra = {key: value for key, value in seen.items() if wanted.get(key) != value}
-    lacking = {key: value for key, value in wanted.items() if seen.get(key) != value}
+    extra = {key: value for key, value in seen.items() if key not in wanted or wanted[key] != value}
+    lacking = {key: value for key, value in wanted.items() if key not in seen or seen[key] != value}
     assert not extra and not lacking, f"{what} of the container: not asked for: {extra}; missing: {lacking}"

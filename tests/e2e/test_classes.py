@@ -26,10 +26,19 @@ def devices(node):
         file.parent.mkdir(exist_ok=True)
         os.mknod(file, stat.S_IFCHR | 0o666, os.makedev(240, minor))
         made.append(file)
+    # Files that GPUDirect Storage needs besides, and nobody else gets.
+    files = [node.dir / "root/etc/cufile.json", node.dir / "root/run/udev/c240:0"]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}")
+    node.driver.decoys += files
     yield node
     node.clean()
-    for file in made:
+    for file in [*made, *files]:
         file.unlink()
+    files[1].parent.rmdir()
+    for file in files:
+        node.driver.decoys.remove(file)
 
 
 @pytest.mark.parametrize("strategy", ["cdi-cri", "cdi-annotations"])
@@ -41,7 +50,7 @@ def test_they_come_with_a_gpu(devices, plain, strategy):
     (gpu,) = node.held(pod)
     added = Added(pod.view(), plain)
     nodes = node.driver.gpu_nodes(gpu) | node.driver.nodes(path for paths in NODES.values() for path in paths)
-    check_driver(node.driver, added, nodes, [gpu])
+    check_driver(node.driver, added, nodes, [gpu], more=["/etc/cufile.json", "/run/udev"])
     for name in ["NVIDIA_GDRCOPY", "NVIDIA_GDS", "NVIDIA_MOFED"]:
         assert added.env[name] == "enabled"
 

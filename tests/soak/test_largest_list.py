@@ -36,4 +36,4 @@ def test_the_largest_list_that_fits_reaches_the_kubelet_and_the_next_one_is_refu
     for gpu in range(2):  # a list is longest when all are Unhealthy
         node.sim("gpu", "--gpu", str(gpu), "--state", "lost")
     until(capacity=2 * most, allocatable=0)
-    assert plugin.status()["resources"][0]["registered"]
+    assert plugin.status()["resources"][0]["registration"]["registered"]

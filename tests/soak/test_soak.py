@@ -9,6 +9,7 @@ import collections
 import json
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -108,9 +109,18 @@ def test_kubelet_restarts(node):  # noqa: F811
 
 
 def reload_config(node, plugin: Plugin, i: int) -> None:  # noqa: F811
-    node.write_config({"rescanInterval": f"{20 + i % 2}s"})
+    """Other settings of health, of the scan and of what containers get; now and then a new session."""
     wanted = f"{20 + i % 2}s"
+    node.write_config({
+        "rescanInterval": wanted,
+        "flags": {"plugin": {"deviceListStrategy": ["envvar", "cdi-cri"] if i % 2 else ["envvar"]}},
+        "health": {"recovery": {"holdOff": f"{60 + i % 2}s"}},
+    })
     eventually(lambda: plugin.status()["settings"]["rescan-interval"]["value"] == wanted, "the reload is in force")
+    if i % 10 == 0:
+        opened = plugin.log().count("driver session opened")
+        plugin.signal(signal.SIGHUP)
+        eventually(lambda: plugin.log().count("driver session opened") > opened, "the driver is opened anew")
 
 
 def test_reloads(node):  # noqa: F811
