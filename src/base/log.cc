@@ -18,6 +18,8 @@
 #include <atomic>
 #include <memory>
 
+#include "base/text.h"
+
 namespace ndp::log {
 namespace {
 
@@ -68,8 +70,6 @@ void AppendJsonString(std::string& out, std::string_view text) {
   }
   out += '"';
 }
-
-bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
 // Bare where a reader can tell where the value ends, else quoted.
 void AppendTextValue(std::string& out, std::string_view text) {

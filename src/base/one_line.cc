@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "base/text.h"
+
 namespace ndp {
 
 std::string OneLine(std::string_view text) {
@@ -20,8 +22,8 @@ std::string OneLine(std::string_view text) {
   for (const char c : text) {
     if (c == '\n') {
       out += "\\n";
-    } else if (const auto byte = static_cast<unsigned char>(c); byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
+    } else if (IsControl(c)) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
       out += c;
     }

@@ -16,6 +16,9 @@ std::string Join(std::span<const std::string> parts, std::string_view separator)
 std::string ToLower(std::string_view text);
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 
+// One that a terminal acts on, or that ends a line.
+constexpr bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+
 // The whole text must be the number; no sign, no blanks.
 std::optional<std::uint64_t> ParseUnsigned(std::string_view text);
 std::optional<std::int64_t> ParseSigned(std::string_view text);

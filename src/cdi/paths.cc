@@ -53,7 +53,7 @@ bool IsPrintablePath(std::string_view path) {
     if (more > 0) {
       if ((byte & 0xc0) != 0x80) return false;
       --more;
-    } else if (byte < 0x20 || byte == 0x7f) {
+    } else if (IsControl(c)) {
       return false;
     } else if (byte >= 0x80) {
       // Lead bytes of two, three and four; overlong and surrogate forms are not told apart, since a

@@ -43,6 +43,22 @@ std::set<std::string> HeldNames(const std::map<std::string, std::string>& names,
   return out;
 }
 
+// Why a runtime would refuse devices of ours, by name; one warning for each file that is to blame.
+std::map<std::string, std::string> RefusedNames(const SpecDir& dir, const Spec& spec,
+                                                std::vector<std::string>& warnings) {
+  std::map<std::string, std::string> refused;
+  for (const auto& [file, names] : dir.Conflicts(spec)) {
+    const std::string more =
+        names.size() == 1 ? "" : fmt::format(" and {} more of our names", names.size() - 1);
+    const std::string reason =
+        fmt::format("{} defines {}={}{} too, and runtimes refuse a name of two files: remove one",
+                    file.string(), spec.kind, names.front(), more);
+    warnings.push_back(reason);
+    for (const std::string& name : names) refused.try_emplace(name, reason);
+  }
+  return refused;
+}
+
 }  // namespace
 
 std::string Offer::TroubleOf(const std::string& id) const {
@@ -90,16 +106,10 @@ Offer Publish(const SpecDir& dir, const Options& options, const inventory::Inven
     }
     offer.files.push_back(dir.FileOf(entry.spec.kind));
     if (!gpus) continue;
-    const auto conflicts = dir.Conflicts(entry.spec);
-    std::set<std::string> told;  // one warning for a file
+    const auto refused = RefusedNames(dir, entry.spec, offer.warnings);
     for (const auto& [id, name] : device_names) {
-      if (const auto at = conflicts.find(name); at != conflicts.end()) {
-        const std::string file = at->second.string();
-        const std::string reason =
-            fmt::format("{} defines {}={} too, and runtimes refuse a name of two files: remove one",
-                        file, entry.spec.kind, name);
-        if (told.insert(file).second) offer.warnings.push_back(reason);
-        offer.troubles.try_emplace(id, reason);
+      if (const auto at = refused.find(name); at != refused.end()) {
+        offer.troubles.try_emplace(id, at->second);
       }
       if (entry.spec.Find(name) != nullptr && !offer.troubles.contains(id)) {
         offer.names[id] = fmt::format("{}={}", entry.spec.kind, name);

@@ -105,8 +105,8 @@ std::vector<stdfs::path> SpecDir::RemoveDisabled(const std::set<std::string>& en
   return removed;
 }
 
-std::map<std::string, stdfs::path> SpecDir::Conflicts(const Spec& spec) const {
-  std::map<std::string, stdfs::path> found;
+std::map<stdfs::path, std::vector<std::string>> SpecDir::Conflicts(const Spec& spec) const {
+  std::map<stdfs::path, std::vector<std::string>> found;
   const std::string vendor = spec.kind.substr(0, spec.kind.find('/'));
   std::error_code error;
   for (stdfs::directory_iterator entry(folder_, error);
@@ -119,8 +119,7 @@ std::map<std::string, stdfs::path> SpecDir::Conflicts(const Spec& spec) const {
     auto other = ParseSpec(*text);
     if (!other.ok() || other->kind != spec.kind) continue;
     for (const Device& device : other->devices) {
-      if (spec.Find(device.name) == nullptr) continue;
-      found.try_emplace(device.name, file);
+      if (spec.Find(device.name) != nullptr) found[file].push_back(device.name);
     }
   }
   return found;

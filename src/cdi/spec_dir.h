@@ -40,9 +40,9 @@ class SpecDir {
   // still hold their names. Returns the files removed.
   std::vector<std::filesystem::path> RemoveDisabled(const std::set<std::string>& enabled) const;
 
-  // Devices of `spec` that another file of this folder defines too, each with that file: a runtime
+  // Other files of this folder with devices that `spec` has too, each with their names: a runtime
   // refuses a name that two files of one folder define.
-  std::map<std::string, std::filesystem::path> Conflicts(const Spec& spec) const;
+  std::map<std::filesystem::path, std::vector<std::string>> Conflicts(const Spec& spec) const;
 
   // Differs from an earlier answer where a file that is not ours has come, gone or changed since.
   std::string OthersState() const;

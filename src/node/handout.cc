@@ -28,13 +28,14 @@ std::set<std::string> HeldUuids(const plugin::HeldDevices& held) {
 void Handout::PublishCdi(const config::Settings& settings, const cdi::Options& options,
                          const std::shared_ptr<const inventory::Inventory>& inventory,
                          const plugin::HeldDevices& held) {
-  const std::set<std::string> uuids = HeldUuids(held);
   const cdi::SpecDir dir(settings.cdi.spec_dir);
-  std::vector<std::string> extra_nodes = cdi::PresentExtras(options, driver_, host_);
-  std::string others = dir.OthersState();
-  const bool same = others == others_ && inventory == inventory_ && options == options_ &&
-                    uuids == held_ && extra_nodes == extra_nodes_ &&
-                    settings.cdi.spec_dir == folder_;
+  Basis basis{.inventory = inventory,
+              .options = options,
+              .folder = settings.cdi.spec_dir,
+              .others = dir.OthersState(),
+              .held = HeldUuids(held),
+              .extra_nodes = cdi::PresentExtras(options, driver_, host_)};
+  const bool same = basis == basis_;
   const bool there = std::ranges::all_of(offer_.files, [](const std::filesystem::path& file) {
     std::error_code ec;
     return std::filesystem::exists(file, ec);
@@ -49,15 +50,10 @@ void Handout::PublishCdi(const config::Settings& settings, const cdi::Options& o
       log::Info("removed the CDI file of a class that is disabled", {{"file", file.string()}});
     }
   }
-  const cdi::Offer before =
-      std::exchange(offer_, cdi::Publish(dir, options, *inventory,
-                                         cdi::Build(options, *inventory, driver_, host_), uuids));
-  inventory_ = inventory;
-  options_ = options;
-  folder_ = settings.cdi.spec_dir;
-  others_ = std::move(others);
-  held_ = uuids;
-  extra_nodes_ = std::move(extra_nodes);
+  const cdi::Offer before = std::exchange(
+      offer_, cdi::Publish(dir, options, *inventory,
+                           cdi::Build(options, *inventory, driver_, host_), basis.held));
+  basis_ = std::move(basis);
   for (const std::string& warning : offer_.warnings) {
     if (std::ranges::find(before.warnings, warning) == before.warnings.end()) log::Warning(warning);
   }
@@ -132,10 +128,8 @@ Handout::Answer Handout::Prepare(const config::Settings& settings,
   }
   if (answer.trouble.empty()) answer.trouble = offer_.trouble;
   answer.told.insert(offer_.trouble);
-  for (const auto& [uuid, why] : offer_.troubles) {
-    answer.device_trouble[uuid] = why;
-    answer.told.insert(why);
-  }
+  answer.told.insert(offer_.warnings.begin(), offer_.warnings.end());
+  for (const auto& [uuid, why] : offer_.troubles) answer.device_trouble[uuid] = why;
   return answer;
 }
 

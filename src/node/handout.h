@@ -42,7 +42,7 @@ class Handout {
                  const std::shared_ptr<const inventory::Inventory>& inventory,
                  const plugin::HeldDevices& held);
   // The driver's files may have changed without the inventory: the next Prepare looks again.
-  void Forget() { inventory_ = nullptr; }
+  void Forget() { basis_.inventory = nullptr; }
 
  private:
   void AddImex(const config::Settings& settings, const cdi::Options& options, Answer& answer) const;
@@ -55,12 +55,17 @@ class Handout {
   const os::HostFs& driver_;
   const os::HostFs& host_;
   const os::HostFs& devices_;
-  std::shared_ptr<const inventory::Inventory> inventory_;  // that offer_ is of
-  cdi::Options options_;
-  std::string folder_;
-  std::string others_;  // files of others in it
-  std::set<std::string> held_;
-  std::vector<std::string> extra_nodes_;
+  // What the CDI files depend on.
+  struct Basis {
+    std::shared_ptr<const inventory::Inventory> inventory;
+    cdi::Options options;
+    std::string folder;
+    std::string others;  // files of others in it
+    std::set<std::string> held;
+    std::vector<std::string> extra_nodes;
+    bool operator==(const Basis&) const = default;
+  };
+  Basis basis_;  // of offer_
   cdi::Offer offer_;
   bool removed_disabled_ = false;
 };

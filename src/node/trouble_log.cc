@@ -17,7 +17,8 @@ void TroubleLog::Tell(const std::vector<Offer>& offers, const health::HealthBoar
     }
   }
   for (const auto& [what, ids] : now) {
-    if (!known_.insert(what).second || !limit_.Allow("trouble")) continue;
+    if (known_.contains(what) || !limit_.Allow("trouble")) continue;  // over the limit: later
+    known_.insert(what);
     log::Warning("devices are not handed out", {{"resource", what.first},
                                                 {"count", std::to_string(ids.size())},
                                                 {"first", ids.front()},

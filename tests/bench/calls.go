@@ -9,8 +9,6 @@ const (
 	runs           = 5
 	callsPerRun    = 2000
 	preferredCalls = 200
-	// A node serves for months: its memory and its calls are those after the start is over.
-	afterStart     = 2 * time.Second
 	warmUpCalls    = 1000 // also what resident memory is measured after
 	countedCalls   = 1000
 	countedPrefers = 50
@@ -28,11 +26,7 @@ func (b *bench) callsPart() part {
 	preferredNvml := newRow("NVML calls during 50 GetPreferredAllocations", "", "0")
 	resident := newRow("resident after 1,000 Allocates, without libnvidia-ml", "MiB", "<= 10")
 	rows := []*row{options, allocate, relative, all, preferred, allocateNvml, preferredNvml, resident}
-	return part{"calls", 60 * time.Second, rows, func(ctx context.Context, s subject) error {
-		m, err := b.newMachine(ctx, "calls-"+s.name, "")
-		if err != nil {
-			return err
-		}
+	return part{"calls", 60 * time.Second, rows, b.onMachine("calls", "", func(ctx context.Context, m machine, s subject) error {
 		v, err := serve(ctx, m, s, gpu, gpus)
 		if err != nil {
 			return err
@@ -52,7 +46,10 @@ func (b *bench) callsPart() part {
 		if _, err := medianCall(kinds[0].call, warmUpCalls); err != nil {
 			return v.explain(err)
 		}
-		time.Sleep(afterStart)
+		// A node serves for months: its memory and its calls are those after the start is over.
+		if err := pause(ctx, 2*settlingTime); err != nil {
+			return err
+		}
 		if _, err := medianCall(kinds[1].call, warmUpCalls); err != nil {
 			return v.explain(err)
 		}
@@ -90,7 +87,7 @@ func (b *bench) callsPart() part {
 		}
 		preferredNvml.set(s, count)
 		return nil
-	}}
+	})}
 }
 
 func repeat(count int, call func() error) func() error {

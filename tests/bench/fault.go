@@ -14,11 +14,7 @@ func (b *bench) faultPart() part {
 	reaction := newRow("fault to Unhealthy at the kubelet, median of 100", "ms", "<= 20")
 	own := newRow("  of that, the start of ndp-sim (upper bound)", "ms", "")
 	return part{"fault", 60 * time.Second, []*row{reaction, own},
-		func(ctx context.Context, s subject) error {
-			m, err := b.newMachine(ctx, "fault-"+s.name, "")
-			if err != nil {
-				return err
-			}
+		b.onMachine("fault", "", func(ctx context.Context, m machine, s subject) error {
 			var spans, sim []time.Duration
 			for len(spans) < faults {
 				more, moreSim, err := faultOfEach(ctx, m, s, faults-len(spans))
@@ -30,7 +26,7 @@ func (b *bench) faultPart() part {
 			reaction.set(s, milliseconds(median(spans)))
 			own.set(s, milliseconds(median(sim)))
 			return nil
-		}}
+		})}
 }
 
 // faultOfEach has at most `count` GPUs of a healthy machine fail, one after the other.

@@ -27,11 +27,7 @@ func (b *bench) slowLinksPart() part {
 	allocateNvml := newRow("  NVML calls during 1,000 Allocates", "", "0")
 	preferredNvml := newRow("  NVML calls during 50 GetPreferredAllocations", "", "0")
 	return part{"links", 60 * time.Second, []*row{start, preferred, allocateNvml, preferredNvml},
-		func(ctx context.Context, s subject) error {
-			m, err := b.newMachine(ctx, "links-"+s.name, "")
-			if err != nil {
-				return err
-			}
+		b.onMachine("links", "", func(ctx context.Context, m machine, s subject) error {
 			for _, function := range linkFunctions {
 				if _, err := m.run(ctx, "function", "--function", function, "--latency",
 					"600ms"); err != nil {
@@ -71,5 +67,5 @@ func (b *bench) slowLinksPart() part {
 			}
 			preferredNvml.set(s, count)
 			return nil
-		}}
+		})}
 }

@@ -20,6 +20,19 @@ type machine struct {
 	dir string
 }
 
+// onMachine is a measurement that begins with a machine of its own.
+func (b *bench) onMachine(name, layout string,
+	measure func(ctx context.Context, m machine, s subject) error,
+) func(ctx context.Context, s subject) error {
+	return func(ctx context.Context, s subject) error {
+		m, err := b.newMachine(ctx, name+"-"+s.name, layout)
+		if err != nil {
+			return err
+		}
+		return measure(ctx, m, s)
+	}
+}
+
 // newMachine makes a DGX H100; where there is a layout, every GPU of it is sliced so.
 func (b *bench) newMachine(ctx context.Context, name, layout string) (machine, error) {
 	m := machine{b.sim, filepath.Join(b.dir, name)}

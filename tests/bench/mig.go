@@ -18,11 +18,7 @@ const (
 func (b *bench) migMemoryPart() part {
 	resident := newRow("resident, 8 GPUs x 7 MIG x 4 replicas, without libnvidia-ml", "MiB", "<= 12")
 	return part{"mig-memory", 30 * time.Second, []*row{resident},
-		func(ctx context.Context, s subject) error {
-			m, err := b.newMachine(ctx, "memory-"+s.name, sevenSlices)
-			if err != nil {
-				return err
-			}
+		b.onMachine("memory", sevenSlices, func(ctx context.Context, m machine, s subject) error {
 			config, err := m.writeConfig("config.yaml", fmt.Sprintf(sharing, smallSlice, migReplicas))
 			if err != nil {
 				return err
@@ -34,7 +30,9 @@ func (b *bench) migMemoryPart() part {
 			}
 			defer v.end()
 			ids := v.first.ids
-			time.Sleep(afterStart)
+			if err := pause(ctx, 2*settlingTime); err != nil {
+				return err
+			}
 			if _, err := medianCall(func() error {
 				return v.allocate(ctx, smallSlice, ids[:1])
 			}, warmUpCalls); err != nil {
@@ -46,7 +44,7 @@ func (b *bench) migMemoryPart() part {
 			}
 			resident.set(s, float64(bytes)/(1<<20))
 			return nil
-		}}
+		})}
 }
 
 // repartitionPart slices one GPU of eight anew while the plugin runs, so that a device of one
@@ -58,11 +56,7 @@ func (b *bench) repartitionPart() part {
 	untouched := newRow("  lists for the resource that did not change", "", "0")
 	span := newRow("  re-partition to the last changed list", "ms", "")
 	return part{"repartition", 60 * time.Second, []*row{changed, gone, untouched, span},
-		func(ctx context.Context, s subject) error {
-			m, err := b.newMachine(ctx, "repartition-"+s.name, "3g.40gb,1g.10gb*4")
-			if err != nil {
-				return err
-			}
+		b.onMachine("repartition", "3g.40gb,1g.10gb*4", func(ctx context.Context, m machine, s subject) error {
 			if err := m.slice(ctx, gpus-1, "2g.20gb*3"); err != nil {
 				return err
 			}
@@ -97,7 +91,7 @@ func (b *bench) repartitionPart() part {
 			span.set(s, milliseconds(max(seen[smallSlice].changed.Sub(begin),
 				seen[halfSlice].changed.Sub(begin))))
 			return nil
-		}}
+		})}
 }
 
 // change is how a resource came to its new devices.

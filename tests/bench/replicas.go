@@ -26,11 +26,7 @@ func (b *bench) replicasPart() part {
 	whole := newRow("preferred 8 of 8 x 7,000 replicas, over the socket", "ms", "")
 	message := newRow("  of that, the message (all but the policy function above)", "ms", "")
 	return part{"replicas", 45 * time.Second, []*row{whole, message},
-		func(ctx context.Context, s subject) error {
-			m, err := b.newMachine(ctx, "replicas-"+s.name, "")
-			if err != nil {
-				return err
-			}
+		b.onMachine("replicas", "", func(ctx context.Context, m machine, s subject) error {
 			config, err := m.writeConfig("config.yaml", fmt.Sprintf(sharing, gpu, manyReplicas))
 			if err != nil {
 				return err
@@ -60,5 +56,5 @@ func (b *bench) replicasPart() part {
 				}
 			}
 			return nil
-		}}
+		})}
 }

@@ -31,11 +31,7 @@ func (b *bench) restPart(name, what, layout, resource string, devices int, args 
 	bare := newRow("  bare: a gRPC server that does nothing, at the same time", "1/s", "")
 	share := newRow("  share of one processor", "%", "<= 0.1")
 	return part{name, idleSpan + patience, []*row{switches, bare, share},
-		func(ctx context.Context, s subject) error {
-			m, err := b.newMachine(ctx, name+"-"+s.name, layout)
-			if err != nil {
-				return err
-			}
+		b.onMachine(name, layout, func(ctx context.Context, m machine, s subject) error {
 			v, err := serve(ctx, m, s, resource, devices, args...)
 			if err != nil {
 				return err
@@ -65,5 +61,5 @@ func (b *bench) restPart(name, what, layout, resource string, devices int, args 
 				bare.set(s, rates[1])
 			}
 			return nil
-		}}
+		})}
 }

@@ -18,11 +18,7 @@ func (b *bench) startPart() part {
 	listed := newRow("kubelet.sock re-created to full list", "ms", "")
 	late := newRow("kubelet started after the plugin, to full list", "ms", "")
 	return part{"start", 60 * time.Second, []*row{start, stop, reopened, listed, late},
-		func(ctx context.Context, s subject) error {
-			m, err := b.newMachine(ctx, "start-"+s.name, "")
-			if err != nil {
-				return err
-			}
+		b.onMachine("start", "", func(ctx context.Context, m machine, s subject) error {
 			begun, ended, err := startsAndStops(ctx, m, s, starts)
 			if err != nil {
 				return err
@@ -41,7 +37,7 @@ func (b *bench) startPart() part {
 			}
 			late.set(s, milliseconds(span))
 			return nil
-		}}
+		})}
 }
 
 func startsAndStops(ctx context.Context, m machine, s subject, count int) (begun,

@@ -118,6 +118,16 @@ def test_a_name_that_another_file_defines_too_is_not_handed_out(node):
     assert node.unhealthy() == set()
 
 
+def test_why_a_device_has_no_entry_is_in_the_log_once(node):
+    node.up("dgx-h100", "--gpus", "2")
+    node.partition(0, "1g.10gb*7")
+    node.start_kubelet()
+    plugin = node.start_plugin(CDI_ONLY)
+    node.wait_for(capacity=2, allocatable=1)
+    assert node.unhealthy() == {node.uuid(0)}
+    assert len(warnings(plugin, node.uuid(0), "only its MIG devices have CDI entries")) == 1
+
+
 def test_new_devices_wait_for_their_entries_on_disk(node):
     node.up("dgx-h100", "--gpus", "1")
     node.partition(0, "3g.40gb*2")
