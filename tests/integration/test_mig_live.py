@@ -71,14 +71,18 @@ def test_a_resource_whose_last_instance_goes_is_retired_and_may_come_back(node):
     node.allocate(2, SMALL)
 
 
-@pytest.mark.parametrize("sign", ["SIGHUP", "device nodes"])
+@pytest.mark.parametrize("sign", ["SIGHUP", "device nodes", "a device node that goes"])
 def test_a_repartition_is_noticed_at_once_by(node, sign):
+    goes = node.dir / "root/dev/nvidia-caps/nvidia-cap998"
+    goes.parent.mkdir(parents=True)
+    goes.touch()
     plugin = start(node, "--rescan-interval=1h")
     node.sim("mig", "--gpu", "1", "--profiles", "2g.20gb*3")
     if sign == "SIGHUP":
         plugin.signal(signal.SIGHUP)
+    elif sign == "a device node that goes":
+        goes.unlink()
     else:
-        (node.dir / "root/dev/nvidia-caps").mkdir(exist_ok=True)
         (node.dir / "root/dev/nvidia-caps/nvidia-cap999").touch()
     node.wait_for("nvidia.com/mig-2g.20gb", capacity=3, allocatable=3)
     node.wait_for(SMALL, allocatable=7)

@@ -67,11 +67,13 @@ def test_a_mig_devices_nodes_are_its_parents_and_two_capabilities(node):
     assert "/dev/nvidia2" in paths and "/dev/nvidia0" not in paths
 
 
-def test_a_missing_minors_entry_disables_that_device_alone(node):
+@pytest.mark.parametrize("of", ["GPU instance", "compute instance"])
+def test_a_missing_minors_entry_disables_that_device_alone(node, of):
     node.up("dgx-h100", "--gpus", "1")
     node.partition(0, "1g.10gb*7")
     lost = mig(node, 0)[3]
-    entry = f"gpu0/gi{lost['gi']}/ci{lost['ci']}/access"
+    instance = f"gpu0/gi{lost['gi']}"
+    entry = f"{instance}/access" if of == "GPU instance" else f"{instance}/ci{lost['ci']}/access"
     minors = node.dir / "root/proc/driver/nvidia-caps/mig-minors"
     minors.write_text("".join(line for line in minors.read_text().splitlines(True) if not line.startswith(entry)))
     plugin = start(node, "mixed")

@@ -83,6 +83,8 @@ def test_excluded_gpus_are_not_offered_watched_or_counted(node, kind):
     assert all("devices.exclude[" in e["reason"] and "line" in e["reason"] for e in excluded)
     offered = {d["id"] for d in node.resources()[GPU]["devices"]}
     assert not offered & {e["uuid"] for e in excluded}
+    assert plugin.metric("ndp_devices", resource=GPU) == left
+    assert not {e["uuid"] for e in excluded} & set(plugin.verdicts()), "nobody looks at them"
 
 
 def test_only_what_is_included_exists(node):

@@ -96,16 +96,18 @@ def test_devices_by_count_list_and_rest(node):
     assert GPU not in node.resources()
 
 
-def test_mig_devices_are_shared_and_named_by_their_index(node):
+@pytest.mark.parametrize("named_by", ["index", "UUID"])
+def test_mig_devices_are_shared_and_named_by(node, named_by):
     node.up("dgx-h100", "--gpus", "1")
     node.partition(0, "3g.40gb*2")
     node.start_kubelet()
     half = "nvidia.com/mig-3g.40gb"
+    shared = node.gpus()[0]["mig"][1]["uuid"]
+    name = "0:1" if named_by == "index" else shared
     node.start_plugin(NAMING, "--mig-strategy=mixed", config={"sharing": {"timeSlicing": {"resources": [
-        {"name": half, "rename": "half.dev", "devices": ["0:1"], "replicas": 3}]}}})
+        {"name": half, "rename": "half.dev", "devices": [name], "replicas": 3}]}}})
     node.wait_for(half, capacity=1, allocatable=1)
     node.wait_for("nvidia.com/half.dev", capacity=3, allocatable=3)
-    shared = node.gpus()[0]["mig"][1]["uuid"]
     assert node.allocate(2, "nvidia.com/half.dev")["response"]["envs"] == {"NVIDIA_VISIBLE_DEVICES": shared}
 
 
