@@ -19,14 +19,17 @@ type gpu struct {
 	migDevices   []string // UUIDs
 }
 
-// library finds the simulated libnvidia-ml.so.1 in the driver root.
+// library finds the simulated libnvidia-ml.so.1 in the driver root. Some profiles put the driver
+// into a folder of the machine, as containers and GKE's installer do.
 func (n *node) library() string {
 	n.t.Helper()
-	for _, folder := range []string{"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu",
-		"usr/lib64", "lib64"} {
-		path := filepath.Join(n.driverRoot(), folder, "libnvidia-ml.so.1")
-		if resolved, err := filepath.EvalSymlinks(path); err == nil {
-			return resolved
+	for _, root := range []string{"", "run/nvidia/driver", "home/kubernetes/bin/nvidia"} {
+		for _, folder := range []string{"usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu",
+			"usr/lib64", "lib64"} {
+			path := filepath.Join(n.driverRoot(), root, folder, "libnvidia-ml.so.1")
+			if resolved, err := filepath.EvalSymlinks(path); err == nil {
+				return resolved
+			}
 		}
 	}
 	n.t.Fatalf("no libnvidia-ml.so.1 in the driver root %s", n.driverRoot())

@@ -32,7 +32,8 @@ class Machine:
 
     @property
     def libraries(self):
-        return next((self.dir / "root/usr/lib").glob("*-linux-gnu"))
+        """The folder of libnvidia-ml.so.1; some profiles put the driver into a folder of theirs."""
+        return next((self.dir / "root").rglob("libnvidia-ml.so.1")).parent
 
     def client(self, code):
         """Runs Python code in a process of its own, with the machine's driver on the library path.

@@ -1,7 +1,10 @@
 """nvidia-ml-py sees the machine that the profile describes."""
 
+import collections
 import pathlib
+import subprocess
 
+import pynvml
 import pytest
 import yaml
 
@@ -9,8 +12,8 @@ PROFILES = pathlib.Path(__file__).resolve().parents[2] / "sim/profiles"
 
 LIST_GPUS = """
 result = []
-for i in range(pynvml.nvmlDeviceGetCount()):
-    handle = pynvml.nvmlDeviceGetHandleByIndex(i)
+handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+for handle in handles:
     pci = pynvml.nvmlDeviceGetPciInfo(handle)
     try:
         mig = pynvml.nvmlDeviceGetMigMode(handle)
@@ -19,29 +22,32 @@ for i in range(pynvml.nvmlDeviceGetCount()):
     links = []
     for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
         try:
-            if pynvml.nvmlDeviceGetNvLinkState(handle, link):
-                remote = pynvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link)
-                links.append([pynvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link), remote.busId])
+            assert pynvml.nvmlDeviceGetNvLinkState(handle, link)
         except pynvml.NVMLError_NotSupported:
-            break
+            continue
+        remote = pynvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link)
+        links.append([pynvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link), remote.busId])
     result.append({
+        "index": pynvml.nvmlDeviceGetIndex(handle),
         "name": pynvml.nvmlDeviceGetName(handle),
         "uuid": pynvml.nvmlDeviceGetUUID(handle),
         "minor": pynvml.nvmlDeviceGetMinorNumber(handle),
         "bus": pci.busId,
-        "pci": pci.pciDeviceId,
+        "pci": [pci.pciDeviceId, pci.pciSubSystemId],
         "memory": pynvml.nvmlDeviceGetMemoryInfo(handle).total,
         "memory2": pynvml.nvmlDeviceGetMemoryInfo(handle, version=pynvml.nvmlMemory_v2).total,
         "capability": pynvml.nvmlDeviceGetCudaComputeCapability(handle),
         "mig": mig,
         "links": links,
+        "levels": [pynvml.nvmlDeviceGetTopologyCommonAncestor(handle, other) for other in handles],
     })
 """
 
 
 def gpus_of(profile):
-    """What the profile's text says, one entry per GPU."""
-    return [(gpu, address) for gpu in profile["gpus"] for address in gpu["pci"]]
+    """What the profile's text says, one entry per GPU, its NUMA node last."""
+    return [(gpu, address, numa) for gpu in profile["gpus"]
+            for address, numa in zip(gpu["pci"], gpu.get("numa", [-1] * len(gpu["pci"])))]
 
 
 def bus_id(address):
@@ -50,33 +56,69 @@ def bus_id(address):
     return f"{int(domain, 16):08X}:{parts[-2]}:{parts[-1]}.0"
 
 
-@pytest.mark.parametrize("name", ["dgx-a100", "dgx-h100", "dgx-b200", "dgx1-v100", "hgx-16",
-                                  "pcie-t4", "gb200", "mixed"])
+def links_of(profile, index):
+    """The number of links of a GPU by the other end's PCI bus id; those to switches under None."""
+    links = profile.get("links", {})
+    counts = collections.Counter({None: links.get("nvswitch", 0)})
+    for a, b, count in links.get("pairs", []):
+        for one, other in ((a, b), (b, a)):
+            if one == index:
+                counts[bus_id(gpus_of(profile)[other][1])] += count
+    return +counts
+
+
+def level(profile, a, b):
+    """Where the PCIe paths of two GPUs meet, as NVML numbers it."""
+    groups = profile.get("switchGroups", [])
+    if a == b:
+        return 0
+    if groups and groups[a] == groups[b]:
+        return 10
+    if gpus_of(profile)[a][2] != gpus_of(profile)[b][2]:
+        return 50
+    return 30 if groups else 40
+
+
+def read(name):
+    return yaml.safe_load((PROFILES / f"{name}.yaml").read_text())
+
+
+NAMES = sorted(file.stem for file in PROFILES.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if read(name)["gpus"]])
 def test_lists_what_the_profile_says(up, name):
     machine = up(name)
-    profile = yaml.safe_load((PROFILES / f"{name}.yaml").read_text())
+    profile = read(name)
+    gpus = gpus_of(profile)
     status = machine.json("status")["gpus"]
     seen = machine.client(LIST_GPUS)
-    assert len(seen) == len(gpus_of(profile))
-    for index, ((gpu, address), found) in enumerate(zip(gpus_of(profile), seen)):
+    assert len(seen) == len(gpus) == len(status)
+    for index, ((gpu, address, _), found) in enumerate(zip(gpus, seen)):
         assert found["name"] == gpu["name"]
         assert found["uuid"] == status[index]["uuid"]
-        assert found["minor"] == index
+        assert found["index"] == found["minor"] == index
         assert found["bus"] == bus_id(address)
-        assert found["pci"] == gpu["pciId"]
+        assert found["pci"] == [gpu["pciId"], gpu.get("subsystemId", 0)]
         assert found["memory"] == found["memory2"] == gpu["memoryMiB"] * 1024 * 1024
         assert found["capability"] == [int(n) for n in gpu["computeCapability"].split(".")]
         assert found["mig"] == ([0, 0] if "mig" in gpu else None)
-    links = profile.get("links", {})
-    if "nvswitch" in links:
-        assert all([kind for kind, _ in gpu["links"]] == [2] * links["nvswitch"] for gpu in seen)
-    elif "pairs" in links:
-        for a, b, count in links["pairs"]:
-            for one, other in ((a, b), (b, a)):
-                remotes = [bus for kind, bus in seen[one]["links"] if kind == 0]
-                assert remotes.count(seen[other]["bus"]) == count
-    else:
-        assert all(gpu["links"] == [] for gpu in seen)
+        links = collections.Counter(
+            None if kind == pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH else bus
+            for kind, bus in found["links"])
+        assert links == links_of(profile, index)
+        assert found["levels"] == [level(profile, index, other) for other in range(len(gpus))]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not read(name)["gpus"]])
+def test_without_nvml_there_is_no_library(up, name):
+    # WSL's driver store holds a file of that name, but no loader looks there.
+    assert list((up(name).dir / "root/usr/lib").glob("*-linux-gnu/libnvidia-ml.so*")) == []
+
+
+def test_the_program_knows_every_profile(up):
+    listed = subprocess.run([up("none").program, "profiles"], check=True, capture_output=True, text=True)
+    assert sorted(line.split()[0] for line in listed.stdout.splitlines()) == NAMES
 
 
 def test_uuids_are_the_same_in_every_run(up, tmp_path):
