@@ -7,11 +7,31 @@ import json
 import os
 import pathlib
 import subprocess
+import textwrap
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("NDP_BIN_DIR", ROOT / "build/dev/bin"))
+
+PROLOGUE = """
+import json, os, subprocess, time
+import pynvml
+
+PROGRAM, DIR = {program!r}, {dir!r}
+
+def sim(command, *arguments):
+    subprocess.run([PROGRAM, *command.split(), "--dir", DIR, *map(str, arguments)], check=True)
+
+def tried(call, *arguments):
+    try:
+        return call(*arguments)
+    except pynvml.NVMLError as error:
+        return {{"error": error.value}}
+
+def gpu(index):
+    return pynvml.nvmlDeviceGetHandleByIndex(index)
+"""
 
 
 class Machine:
@@ -38,10 +58,13 @@ class Machine:
     def client(self, code):
         """Runs Python code in a process of its own, with the machine's driver on the library path.
 
-        Whatever it leaves in `result` comes back. A process each, since a library that has been
-        loaded under a name stays loaded.
+        NVML is initialised around it. `sim("fault", "--gpu", 3, ...)` changes the machine under the
+        open session, `tried(call, *arguments)` is the call's result or its error's number. Whatever
+        the code leaves in `result` comes back. A process each, since a library that has been loaded
+        under a name stays loaded.
         """
-        program = ("import json, pynvml\npynvml.nvmlInit()\n" + code +
+        program = (PROLOGUE.format(program=str(self.program), dir=str(self.dir)) +
+                   "pynvml.nvmlInit()\n" + textwrap.dedent(code) +
                    "\npynvml.nvmlShutdown()\nprint(json.dumps(result))\n")
         environment = dict(os.environ, LD_LIBRARY_PATH=str(self.libraries))
         done = subprocess.run(
