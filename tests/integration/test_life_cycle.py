@@ -35,7 +35,7 @@ def test_it_serves_before_it_registers_and_each_registration_has_a_path_of_its_o
     for losses in range(1, 4):
         pair.do("drop-stream", resource=GPU)
         eventually(lambda: len(pair.events("registered")) == 1 + losses, "registered after the loss")  # noqa: B023
-        eventually(lambda: registration(plugin)["registered"], "the stream is there")
+        eventually(lambda: pair.events("list", endpoint=registration(plugin)["endpoint"]), "the stream is there")
     pair.wait_for(allocatable=2)
     paths = [event["endpoint"] for event in pair.events("register")]
     assert len(set(paths)) == len(paths)
