@@ -38,7 +38,8 @@ e2e: build  ## real containers: kubelet, containerd and NVIDIA's hooks (needs Go
 bench: build  ## figures and ratios, never a verdict; OTHER=<binary> adds a second column
 	bench/run.sh
 
-release-test: build  ## what is shipped: size, needs, names, where it is installed
+release-test: build  ## what is shipped: size, needs, system calls, where it is installed
+	tools/install-deps.sh release
 	tests/setup-venv.sh
 	build/venv/bin/python -m pytest -q tests/release
 

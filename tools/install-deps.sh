@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and testing need, if any is missing.
-# Usage: tools/install-deps.sh [build|lint|fuzz|e2e]
+# Usage: tools/install-deps.sh [build|lint|fuzz|release|e2e]
 set -euo pipefail
 
 packages=(g++ cmake ninja-build pkg-config make git
@@ -11,6 +11,7 @@ packages=(g++ cmake ninja-build pkg-config make git
 case "${1:-build}" in
   lint) packages=(clang-19 clang-tidy-19 clang-format-19) ;;
   fuzz) packages=(clang-19 libclang-rt-19-dev) ;;
+  release) packages=(strace binutils) ;;
   e2e) packages=(runc busybox-static iproute2 gcc libc6-dev) ;;
 esac
 

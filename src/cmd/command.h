@@ -15,6 +15,9 @@ struct Command {
   std::string_view summary;
   // argv[0] is the name for messages ("ndp device-plugin"). Returns the exit status.
   int (*run)(const std::string& name, const std::vector<std::string>& args);
+  // It reads SIGHUP, SIGINT, SIGQUIT and SIGTERM in its loop: they stay blocked, as they are from
+  // the program's first instruction. To any other command they do what they do by default.
+  bool reads_signals = false;
 };
 
 std::span<const Command> Commands();

@@ -1,9 +1,7 @@
 // `ndp device-plugin`: settings, loop and node; nothing else happens here.
 #include <fmt/format.h>
-#include <malloc.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 
 #include "base/log.h"
@@ -15,7 +13,6 @@
 #include "os/event_loop.h"
 #include "os/file_limit.h"
 #include "os/memory.h"
-#include "os/process.h"
 
 namespace ndp::cmd {
 namespace {
@@ -32,9 +29,6 @@ void LogSettings(const config::Loaded& loaded) {
 }  // namespace
 
 int RunDevicePlugin(const std::string& name, const std::vector<std::string>& args) {
-  // First, so that a stop is one from the beginning. Every later thread inherits the mask; the loop
-  // reads the signals.
-  os::BlockSignals({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE});
   const Parsed parsed = ParseCommandLine(config::Program::kDevicePlugin, name, args);
   if (parsed.exit) return *parsed.exit;
 
@@ -42,8 +36,6 @@ int RunDevicePlugin(const std::string& name, const std::vector<std::string>& arg
     fmt::print(stderr, "{}: {}\n", name, files.error().message());
     return kFailed;
   }
-  // Workers are few and allocate little: an arena for each would cost memory for nothing.
-  ::mallopt(M_ARENA_MAX, 2);
 
   const config::Inputs inputs{.program = config::Program::kDevicePlugin, .flags = parsed.given};
   auto loaded = config::Load(inputs);

@@ -1,18 +1,20 @@
 // Dispatches on the name the program was called by, or on its first argument.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <utility>
 
 #include "cmd/command.h"
+#include "os/process.h"
 
 namespace ndp::cmd {
 namespace {
 
 constexpr Command kCommands[] = {
     {"device-plugin", "nvidia-device-plugin", "offer this node's GPUs to the kubelet",
-     RunDevicePlugin},
+     RunDevicePlugin, true},
     {"health", "", "show verdicts and reasons; clear a GPU by hand", RunHealth},
     {"release", "", "let go of the driver for a reset or a MIG change", RunRelease},
     {"resume", "", "end a release", RunResume},
@@ -28,6 +30,21 @@ constexpr std::pair<std::string_view, std::string_view> kNotYet[] = {
     {"config-manager", "config-manager"},
 };
 
+sigset_t mask_at_start;
+
+// A pod that is deleted while it starts gets its SIGTERM in the first milliseconds. By default that
+// would end the program as if it had failed, and as a container's first process it would not get
+// it at all. So the signals wait, before anything else of the program runs, for the loop that reads
+// them; every later thread inherits the mask.
+[[gnu::constructor(101)]] void HoldSignals() {
+  mask_at_start = os::BlockSignals({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE});
+}
+
+int Run(const Command& command, const std::string& name, const std::vector<std::string>& args) {
+  if (!command.reads_signals) os::RestoreSignals(mask_at_start);
+  return command.run(name, args);
+}
+
 std::string Usage() {
   std::string text = "usage: ndp COMMAND [OPTION...]\n\ncommands:\n";
   for (const Command& command : kCommands)
@@ -41,7 +58,7 @@ int Main(std::vector<std::string> args) {
   const std::string called = std::filesystem::path(args[0]).filename().string();
   args.erase(args.begin());
   for (const Command& command : kCommands) {
-    if (!command.alias.empty() && called == command.alias) return command.run(called, args);
+    if (!command.alias.empty() && called == command.alias) return Run(command, called, args);
   }
   const std::string first = args.empty() ? "" : args[0];
   for (const auto& [name, alias] : kNotYet) {
@@ -61,7 +78,7 @@ int Main(std::vector<std::string> args) {
   for (const Command& command : kCommands) {
     if (first == command.name) {
       args.erase(args.begin());
-      return command.run(fmt::format("ndp {}", command.name), args);
+      return Run(command, fmt::format("ndp {}", command.name), args);
     }
   }
   std::fputs(first.empty() ? "ndp: no command given\n"

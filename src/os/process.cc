@@ -65,11 +65,17 @@ void Prepare(const SpawnOptions& options, Attributes& to) {
 
 }  // namespace
 
-void BlockSignals(std::initializer_list<int> signals) {
+sigset_t BlockSignals(std::initializer_list<int> signals) {
   sigset_t set;
+  sigset_t before;
   sigemptyset(&set);
   for (int signal : signals) sigaddset(&set, signal);
-  NDP_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
+  NDP_CHECK(pthread_sigmask(SIG_BLOCK, &set, &before) == 0);
+  return before;
+}
+
+void RestoreSignals(const sigset_t& mask) {
+  NDP_CHECK(pthread_sigmask(SIG_SETMASK, &mask, nullptr) == 0);
 }
 
 std::string ExitStatus::Text() const {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -17,8 +18,10 @@
 namespace ndp::os {
 
 // In main before the first thread: every later thread inherits it, and EventLoop::OnSignal needs
-// it.
-void BlockSignals(std::initializer_list<int> signals);
+// it. Returns the mask from before.
+sigset_t BlockSignals(std::initializer_list<int> signals);
+// The mask of this thread: what BlockSignals returned.
+void RestoreSignals(const sigset_t& mask);
 
 struct ExitStatus {
   int code = 0;    // of exit

@@ -1,5 +1,6 @@
 #include "rpc/queue.h"
 
+#include <absl/base/internal/sysinfo.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/completion_queue.h>
 
@@ -26,7 +27,11 @@ class Queue::Wake final : public Tag {
 };
 
 Queue::Queue(std::unique_ptr<grpc::ServerCompletionQueue> queue)
-    : queue_(std::move(queue)), thread_([this] { Serve(); }) {}
+    : queue_(std::move(queue)), thread_([this] { Serve(); }) {
+  // Abseil reads the number of processors from /sys and keeps it the first time that one of gRPC's
+  // locks is contended: that is not to be on a call.
+  absl::base_internal::NumCPUs();
+}
 
 Queue::~Queue() {
   queue_->Shutdown();

@@ -62,15 +62,19 @@ func (b *bench) callsPart() part {
 		spans := make([][]time.Duration, len(kinds))
 		var ratios []float64
 		for range runs {
-			for i, kind := range kinds {
-				span, err := medianCall(kind.call, kind.calls)
+			nothing, one, err := medianPair(kinds[0].call, kinds[1].call, callsPerRun)
+			if err != nil {
+				return v.explain(err)
+			}
+			ratios = append(ratios, float64(one)/float64(nothing))
+			spans[0], spans[1] = append(spans[0], nothing), append(spans[1], one)
+			for i := 2; i < len(kinds); i++ {
+				span, err := medianCall(kinds[i].call, kinds[i].calls)
 				if err != nil {
 					return v.explain(err)
 				}
 				spans[i] = append(spans[i], span)
 			}
-			last := len(ratios)
-			ratios = append(ratios, float64(spans[1][last])/float64(spans[0][last]))
 		}
 		for i, kind := range kinds {
 			kind.row.set(s, microseconds(median(spans[i])))
@@ -99,6 +103,21 @@ func repeat(count int, call func() error) func() error {
 		}
 		return nil
 	}
+}
+
+// medianPair calls both in turn: the machine's own changes of pace meet both alike.
+func medianPair(first, second func() error, count int) (time.Duration, time.Duration, error) {
+	var spans [2][]time.Duration
+	for range count {
+		for i, call := range []func() error{first, second} {
+			begin := time.Now()
+			if err := call(); err != nil {
+				return 0, 0, err
+			}
+			spans[i] = append(spans[i], time.Since(begin))
+		}
+	}
+	return median(spans[0]), median(spans[1]), nil
 }
 
 func medianCall(call func() error, count int) (time.Duration, error) {
