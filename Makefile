@@ -29,7 +29,7 @@ build: build/release/build.ninja  ## release programs into build/release/bin
 install: build
 	cmake --install build/release --prefix $(PREFIX) --strip
 
-conformance: build  ## the kubelet's own device manager against the built program (needs Go)
+conformance: build  ## the kubelet's device manager and NVIDIA's CDI generator against the built program (needs Go)
 	tests/conformance/run.sh
 
 e2e: build  ## real containers: kubelet, containerd and NVIDIA's hooks (needs Go and root)

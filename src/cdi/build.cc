@@ -82,9 +82,10 @@ Result<GpuClass> DiscoverGpuClass(Discovery& discovery, const inventory::Invento
   return out;
 }
 
-// One device more, with what all of them have.
+// One device more, with what all of them have, in the order in which the file has them.
 void AddAllDevice(Spec& spec) {
   if (spec.devices.empty() || spec.Find("all") != nullptr) return;
+  std::ranges::stable_sort(spec.devices, {}, &Device::name);
   Device all{.name = "all"};
   for (const Device& device : spec.devices) all.edits.Append(device.edits);
   spec.devices.push_back(std::move(all));

@@ -111,6 +111,21 @@ TEST_F(BuildTest, TypeIndexNamesAndAllDevice) {
   EXPECT_EQ(built.Find("gpu")->Find("all")->edits.device_nodes.size(), 8U);
 }
 
+// The order in which the file has the devices, which is that of their names.
+TEST_F(BuildTest, TheAllDeviceHasTheHooksOfTheOthersInTheirOrder) {
+  FillA100Mig(node_);
+  node_.inventory.gpus[1].mig.clear();
+  node_.inventory.gpus[1].nvml.mig_mode = {};
+  node_.inventory.gpus[0].nvml.uuid = "GPU-z";
+  node_.inventory.gpus[1].nvml.uuid = "GPU-a";
+  options_.all_device = true;
+  const Built built = Run();
+  ASSERT_THAT(Names(built), ElementsAre("GPU-a", "GPU-z", "all"));
+  const std::vector<Device>& devices = built.Find("gpu")->devices;
+  EXPECT_THAT(devices[2].edits.hooks,
+              ElementsAre(devices[0].edits.hooks.at(0), devices[1].edits.hooks.at(0)));
+}
+
 TEST_F(BuildTest, GraphicsSlicesGetTheirGpusDrmNodes) {
   FillA100Mig(node_);
   node_.inventory.gpus[1].mig[0].nvml.gpu_instance_profile = 10;

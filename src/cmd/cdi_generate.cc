@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cdi/paths.h"
+#include "config/resolve.h"
 #include "inventory/discover.h"
 #include "inventory/platform.h"
 #include "nvml/dl_driver.h"
@@ -24,7 +25,7 @@ Result<inventory::Inventory> ScanMachine(const os::HostFs& driver_root, const os
 
 Result<cdi::Built> GenerateSpec(GenerateOptions options) {
   cdi::Options& out = options.cdi;
-  if (out.dev_root.empty()) out.dev_root = out.driver_root;
+  out.dev_root = out.dev_root.empty() ? out.driver_root : config::DevRootOf(out.dev_root);
   if (options.driver_root.empty()) options.driver_root = out.driver_root;
   out.explicit_host_paths = cdi::CleanPath(options.driver_root) != cdi::CleanPath(out.driver_root);
   for (const std::string& hook : options.disabled_hooks) {

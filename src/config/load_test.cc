@@ -261,6 +261,20 @@ TEST(LoadTest, DerivedValuesFollowWhatTheyAreDerivedFrom) {
   EXPECT_EQ(other.health.state_file, "");
 }
 
+TEST(LoadTest, RootsOfDevAreFoldersToAppendTo) {
+  const auto dev_root = [](const std::string& flags) {
+    return MustLoad(From("flags: {" + flags + "}")).settings.common.dev_root;
+  };
+  EXPECT_EQ(dev_root("nvidiaDriverRoot: /run/nvidia/driver/"), "/run/nvidia/driver");
+  EXPECT_EQ(dev_root("nvidiaDriverRoot: //"), "/");
+  // What is given may be the /dev itself.
+  EXPECT_EQ(dev_root("nvidiaDevRoot: /run/nvidia/driver/dev"), "/run/nvidia/driver");
+  EXPECT_EQ(dev_root("nvidiaDevRoot: /run//nvidia/driver/dev/"), "/run/nvidia/driver");
+  EXPECT_EQ(dev_root("nvidiaDevRoot: /run/nvidia/mydev"), "/run/nvidia/mydev");
+  EXPECT_EQ(dev_root("nvidiaDevRoot: /dev"), "/");
+  EXPECT_EQ(dev_root("nvidiaDevRoot: /"), "/");
+}
+
 TEST(LoadTest, DisablingHealthChecksTurnsPollsOffUnlessTheFileSaysOtherwise) {
   const Env env = {{"DP_DISABLE_HEALTHCHECKS", "all"}, {"DP_ENABLE_HEALTHCHECKS", "79"}};
   const Health off = MustLoad(From("", {}, env)).settings.health;

@@ -19,12 +19,18 @@ std::string OriginText(const Loaded& loaded, std::string_view id) {
   return at == loaded.origins.end() ? std::string(id) : at->second.Text();
 }
 
+// Paths are made by appending to it.
+std::string CleanRoot(std::string_view path) {
+  std::string root = std::filesystem::path(path).lexically_normal().string();
+  if (root.size() > 1 && root.ends_with('/')) root.pop_back();
+  return root;
+}
+
 void Derive(Loaded& loaded) {
   Settings& s = loaded.settings;
   if (s.common.driver_root.empty()) s.common.driver_root = "/";
-  if (s.common.dev_root.empty() || IsDefault(loaded, "dev-root")) {
-    s.common.dev_root = s.common.driver_root;
-  }
+  const bool own_dev = !s.common.dev_root.empty() && !IsDefault(loaded, "dev-root");
+  s.common.dev_root = own_dev ? DevRootOf(s.common.dev_root) : CleanRoot(s.common.driver_root);
   if (s.common.driver_root_ctr_path.empty()) s.common.driver_root_ctr_path = "/";
   if (s.common.host_root.empty()) s.common.host_root = "/";
   if (s.cdi.hook_path.empty()) s.cdi.hook_path = Cdi().hook_path;
@@ -86,6 +92,12 @@ Status CheckManager(const Loaded& loaded) {
 }
 
 }  // namespace
+
+std::string DevRootOf(std::string_view path) {
+  std::string root = CleanRoot(path);
+  if (root.ends_with("/dev")) root.resize(root.size() - 4);
+  return root.empty() ? "/" : root;
+}
 
 Status Resolve(Loaded& loaded) {
   Derive(loaded);

@@ -7,4 +7,8 @@
 // Every test runs in a process of its own, in private mount and process namespaces, with a
 // simulated machine (ndp-sim), a device manager and the real plugin program in it (see onNode).
 // A crash of the kubelet's code therefore fails one test, and nothing is left on the host.
+//
+// The tests named TestNVIDIAs… need no kubelet: they compare the CDI files with those of NVIDIA's own
+// generator, built from its Go package (nvcdi) and as the program nvidia-ctk. Every deliberate
+// difference is in the test, with its reason; anything else fails.
 package conformance

@@ -22,7 +22,9 @@ skip() {
 command -v go >/dev/null || skip "there is no Go toolchain ($least_go or newer) on PATH"
 version=$(go env GOVERSION)
 printf '%s\n' "$least_go" "${version#go}" | sort -C -V || skip "needs Go $least_go, found $version"
-command -v cc >/dev/null || skip "NVIDIA's Go bindings need a C compiler"
+for compiler in cc c++; do
+  command -v "$compiler" >/dev/null || skip "NVIDIA's Go bindings and a stand-in for a library of WSL need $compiler"
+done
 unshare --mount --pid --fork true 2>/dev/null ||
   skip "the tests need root and the right to make mount and process namespaces"
 
@@ -39,11 +41,14 @@ done
 export CGO_CFLAGS="${CGO_CFLAGS:--O2 -g} -Wno-deprecated-declarations"
 
 output=$(mktemp)
-schema=$(mktemp -d)
-trap 'rm -rf "$output" "$schema"' EXIT
-# The published schema is in an older module: a program of its own.
-(cd cdischema && go build -o "$schema/cdischema" .)
-export NDP_CDI_SCHEMA="$schema/cdischema"
+programs=$(mktemp -d)
+trap 'rm -rf "$output" "$programs"' EXIT
+# The published schema is in an older module, NVIDIA's generator in one with other requirements:
+# programs of their own.
+go build -C cdischema -o "$programs/" .
+go build -C nvcdi -ldflags='-s -w' -o "$programs/" . tool
+export NDP_CDI_SCHEMA="$programs/cdischema" NDP_NVCDI="$programs/nvcdi"
+export NDP_NVIDIA_CTK="$programs/nvidia-ctk"
 status=0
 # The tests mostly wait, so more of them run at a time than there are cores.
 suite=(go test -v -count=1 -parallel=4 -timeout=20m)
