@@ -33,15 +33,9 @@ Result<std::optional<std::string>> ReadIfThere(const std::filesystem::path& path
 
 FenceFile::FenceFile(os::EventLoop& loop, std::filesystem::path file, Callbacks callbacks)
     : file_(std::move(file)), callbacks_(std::move(callbacks)) {
-  auto watch = os::DirWatch::Open(
+  watch_ = os::DirWatch::Open(
       loop, file_.parent_path(),
       [this](os::DirWatch::Change change, std::string_view name) { OnChange(change, name); });
-  if (watch.ok()) {
-    watch_ = *std::move(watch);
-  } else {
-    log::Warning("fences cannot be followed",
-                 {{"file", file_.string()}, {"error", watch.error().message()}});
-  }
   Look();
   LookAtClear();
 }

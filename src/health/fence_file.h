@@ -28,8 +28,8 @@ class FenceFile {
     std::function<void(std::vector<std::string> gpus, WallTime written)> clear;
   };
 
-  // Works without a watch, where inotify fails: the content at Open counts then.
   FenceFile(os::EventLoop& loop, std::filesystem::path file, Callbacks callbacks);
+  const os::DirWatch& folder() const { return *watch_; }
 
  private:
   void OnChange(os::DirWatch::Change change, std::string_view name);

@@ -80,6 +80,11 @@ class Monitor {
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
+  // The watch of the fences' folder; null without a fences file.
+  const os::DirWatch* fence_folder() const {
+    return fence_file_ ? &fence_file_->folder() : nullptr;
+  }
+
   // After each scan, with what it really found: a GPU that is missing from it is absent, unless the
   // scan has broken ones.
   void OnInventory(std::shared_ptr<const inventory::Inventory> inventory,

@@ -13,16 +13,15 @@ constexpr std::uintmax_t kMost = 4U << 20;
 
 }  // namespace
 
-Result<std::unique_ptr<FileWatch>> FileWatch::Open(os::EventLoop& loop, std::filesystem::path file,
-                                                   std::function<void()> changed) {
+std::unique_ptr<FileWatch> FileWatch::Open(os::EventLoop& loop, std::filesystem::path file,
+                                           std::function<void()> changed) {
   std::unique_ptr<FileWatch> watch(new FileWatch(loop, std::move(file), std::move(changed)));
   auto folder = watch->file_.parent_path();
-  NDP_TRY(watch->watch_,
-          os::DirWatch::Open(loop, folder.empty() ? "." : folder,
-                             [w = watch.get()](os::DirWatch::Change, std::string_view) {
-                               if (w->settle_) return;
-                               w->settle_ = w->loop_.After(kSettle, [w] { w->Look(); });
-                             }));
+  watch->watch_ = os::DirWatch::Open(loop, folder.empty() ? "." : folder,
+                                     [w = watch.get()](os::DirWatch::Change, std::string_view) {
+                                       if (w->settle_) return;
+                                       w->settle_ = w->loop_.After(kSettle, [w] { w->Look(); });
+                                     });
   return watch;
 }
 

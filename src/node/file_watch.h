@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 
-#include "base/result.h"
 #include "os/dir_watch.h"
 #include "os/event_loop.h"
 
@@ -17,8 +16,9 @@ namespace ndp::node {
 
 class FileWatch {
  public:
-  static Result<std::unique_ptr<FileWatch>> Open(os::EventLoop& loop, std::filesystem::path file,
-                                                 std::function<void()> changed);
+  static std::unique_ptr<FileWatch> Open(os::EventLoop& loop, std::filesystem::path file,
+                                         std::function<void()> changed);
+  const os::DirWatch& folder() const { return *watch_; }
 
  private:
   FileWatch(os::EventLoop& loop, std::filesystem::path file, std::function<void()> changed);

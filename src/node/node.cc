@@ -154,6 +154,7 @@ void Node::Start() {
               }});
   session_->Start();
   OpenControl();
+  TellUnwatched();
 }
 
 void Node::OpenControl() {
@@ -200,26 +201,19 @@ Status Node::MoveWeb(const config::ListenAddress& to) {
 
 void Node::WatchFolders() {
   const std::string& sockets = settings().plugin.socket_dir;
-  const auto watch = [this](const std::filesystem::path& folder, os::DirWatch::Callback callback) {
-    auto opened = os::DirWatch::Open(deps_.loop, folder, std::move(callback));
-    if (!opened) {
-      log::Warning("cannot watch a folder: changes are seen by polling alone",
-                   {{"folder", folder.string()}, {"why", opened.error().message()}});
-    }
-    return opened ? *std::move(opened) : nullptr;
-  };
-  socket_watch_ = watch(sockets, [this](os::DirWatch::Change change, std::string_view name) {
-    OnSocketFolder(change, name);
-  });
-  if (socket_watch_ && !socket_watch_->watching()) {
+  using Change = os::DirWatch::Change;
+  socket_watch_ = os::DirWatch::Open(
+      deps_.loop, sockets,
+      [this](Change change, std::string_view name) { OnSocketFolder(change, name); });
+  if (std::error_code ec; !std::filesystem::is_directory(sockets, ec)) {
     log::Warning("the socket folder is missing: waiting for it", {{"folder", sockets}});
   }
   for (const char* folder : {"/dev", "/dev/nvidia-caps", "/dev/nvidia-caps-imex-channels"}) {
-    device_watches_.push_back(
-        watch(devices_.Path(folder), [this](os::DirWatch::Change change, std::string_view name) {
+    device_watches_.push_back(os::DirWatch::Open(
+        deps_.loop, devices_.Path(folder), [this](Change change, std::string_view name) {
           const bool ours = name.starts_with("nvidia") || name.starts_with("channel") ||
-                            change == os::DirWatch::Change::kLookAgain;
-          if (!ours || change == os::DirWatch::Change::kWritten || devices_settle_) return;
+                            change == Change::kLookAgain;
+          if (!ours || change == Change::kWritten || devices_settle_) return;
           devices_settle_ = deps_.loop.After(kDevicesSettle, [this] {
             devices_settle_.Cancel();
             session_->OnDeviceNodes();
@@ -228,24 +222,17 @@ void Node::WatchFolders() {
   }
   WatchSpecs();
   if (const std::string& file = settings().common.config_file; !file.empty()) {
-    auto opened =
+    config_watch_ =
         FileWatch::Open(deps_.loop, file, [this] { Reload("the configuration file has changed"); });
-    if (opened) {
-      config_watch_ = *std::move(opened);
-    } else {
-      log::Warning("cannot watch the configuration file: SIGHUP reloads it",
-                   {{"why", opened.error().message()}});
-    }
   }
 }
 
-// A file of ours that goes is put back at once, and one of others may define our names too; without
-// a watch the poll sees it.
+// A file of ours that goes is put back at once, and one of others may define our names too.
 void Node::WatchSpecs() {
   spec_watch_.reset();
   if (!settings().plugin.uses_cdi()) return;
   using Change = os::DirWatch::Change;
-  auto opened = os::DirWatch::Open(
+  spec_watch_ = os::DirWatch::Open(
       deps_.loop, settings().cdi.spec_dir, [this](Change change, std::string_view name) {
         const bool ours = name.starts_with(cdi::kVendor);
         if (change == Change::kVanished || change == Change::kLookAgain ||
@@ -253,7 +240,6 @@ void Node::WatchSpecs() {
           ScheduleReconcile();
         }
       });
-  if (opened) spec_watch_ = *std::move(opened);
 }
 
 void Node::OnSocketFolder(os::DirWatch::Change change, std::string_view name) {

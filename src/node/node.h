@@ -103,6 +103,7 @@ class Node {
   Status Ready() const;
   void Ping(std::function<void(Status)> done);
   void UpdateMetrics();
+  void TellUnwatched();
   void LogChanges(const resource::ResourceSet& before);
 
   config::Loaded loaded_;
@@ -151,6 +152,7 @@ class Node {
   std::unique_ptr<os::DirWatch> spec_watch_;                          // null without CDI
   std::map<std::string, std::unique_ptr<os::DirWatch>> mps_watches_;  // by resource
   std::unique_ptr<FileWatch> config_watch_;
+  bool unwatched_ = false;  // told that inotify does not work
   std::vector<os::EventLoop::Handle> signals_;
   os::EventLoop::Handle poll_timer_;
   os::EventLoop::Handle leave_timer_;

@@ -123,11 +123,10 @@ void Node::AddMpsTrouble(OfferInputs& in) {
     }
     auto& watch = mps_watches_[resource.name];
     if (watch != nullptr) continue;
-    auto opened = os::DirWatch::Open(deps_.loop, host_.Path(folder),
-                                     [this](os::DirWatch::Change, std::string_view name) {
-                                       if (name.empty() || name == ".started") ScheduleReconcile();
-                                     });
-    if (opened) watch = *std::move(opened);
+    watch = os::DirWatch::Open(deps_.loop, host_.Path(folder),
+                               [this](os::DirWatch::Change, std::string_view name) {
+                                 if (name.empty() || name == ".started") ScheduleReconcile();
+                               });
   }
 }
 

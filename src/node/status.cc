@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "base/duration.h"
 #include "base/ids.h"
+#include "base/text.h"
 #include "health/board_document.h"
 #include "node/node.h"
 
@@ -171,6 +173,36 @@ void Node::UpdateMetrics() {
       .Set(static_cast<double>(set_.not_offered.size()));
   metrics_.AddGauge("ndp_config_error", "Whether the last configuration was refused.")
       .Set(config_error_.empty() ? 0 : 1);
+  TellUnwatched();
+}
+
+// Where inotify does not work, the watches poll: slower, so it is told, once for all folders.
+void Node::TellUnwatched() {
+  std::vector<std::string> folders;
+  std::string why;
+  const auto look = [&](const os::DirWatch* watch) {
+    if (watch == nullptr || watch->trouble().empty()) return;
+    if (folders.empty()) why = watch->trouble();
+    folders.push_back(watch->folder().string());
+  };
+  look(socket_watch_.get());
+  for (const auto& watch : device_watches_) look(watch.get());
+  look(spec_watch_.get());
+  for (const auto& [resource, watch] : mps_watches_) look(watch.get());
+  if (config_watch_) look(&config_watch_->folder());
+  if (monitor_) look(monitor_->fence_folder());
+  metrics_.AddGauge("ndp_unwatched_folders", "Folders whose changes are seen by slow polls alone.")
+      .Set(static_cast<double>(folders.size()));
+  if (unwatched_ == !folders.empty()) return;
+  unwatched_ = !folders.empty();
+  if (unwatched_) {
+    log::Warning("folders cannot be watched: changes in them are seen by polls alone",
+                 {{"folders", Join(folders, ", ")},
+                  {"every", FormatDuration(os::DirWatch::kPoll)},
+                  {"why", why}});
+  } else {
+    log::Info("all folders are watched again");
+  }
 }
 
 void Node::LogChanges(const resource::ResourceSet& before) {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "base/log.h"
+#include "base/result.h"
 
 namespace ndp::os {
 namespace {
@@ -25,23 +25,46 @@ DirWatch::Change ToChange(std::uint32_t mask) {
 
 }  // namespace
 
-DirWatch::DirWatch(const std::filesystem::path& folder, Callback callback)
-    : folder_(std::filesystem::absolute(folder).lexically_normal()),
-      callback_(std::make_shared<Callback>(std::move(callback))) {
+DirWatch::DirWatch(EventLoop& loop, const std::filesystem::path& folder, Callback callback,
+                   Duration poll)
+    : loop_(loop),
+      folder_(std::filesystem::absolute(folder).lexically_normal()),
+      callback_(std::make_shared<Callback>(std::move(callback))),
+      poll_(poll) {
   if (!folder_.has_filename()) folder_ = folder_.parent_path();  // a trailing slash
 }
 
-Result<std::unique_ptr<DirWatch>> DirWatch::Open(EventLoop& loop,
-                                                 const std::filesystem::path& folder,
-                                                 Callback callback) {
-  std::unique_ptr<DirWatch> watch(new DirWatch(folder, std::move(callback)));
-  watch->fd_.Reset(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-  if (!watch->fd_) return ErrnoError(errno, "watch " + watch->folder_.string() + ": inotify");
-  watch->ready_ =
-      loop.Watch(watch->fd_.get(), EventLoop::Ready::kRead, [self = watch.get()] { self->Read(); });
-  watch->Arm();
-  if (watch->watch_ < 0) return ErrnoError(errno, "watch " + watch->folder_.string());
+std::unique_ptr<DirWatch> DirWatch::Open(EventLoop& loop, const std::filesystem::path& folder,
+                                         Callback callback, Duration poll) {
+  std::unique_ptr<DirWatch> watch(new DirWatch(loop, folder, std::move(callback), poll));
+  watch->Begin();
   return watch;
+}
+
+void DirWatch::Begin() {
+  if (!fd_) {
+    fd_.Reset(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    if (!fd_) return Fail(errno);
+    ready_ = loop_.Watch(fd_.get(), EventLoop::Ready::kRead, [this] { Read(); });
+  }
+  Arm();
+  if (watch_ < 0) return Fail(errno);
+  trouble_.clear();
+}
+
+// The kernel's words for its own limits lead astray.
+void DirWatch::Fail(int error) {
+  trouble_ = "inotify: " + ErrnoError(error, "watch " + folder_.string()).message();
+  if (error == EMFILE) trouble_ += " (fs.inotify.max_user_instances, or the limit of open files)";
+  if (error == ENOSPC) trouble_ += " (fs.inotify.max_user_watches)";
+  if (!poll_timer_) poll_timer_ = loop_.Every(poll_, [this] { Poll(); });
+}
+
+void DirWatch::Poll() {
+  Begin();
+  if (trouble_.empty()) poll_timer_.Cancel();
+  const std::shared_ptr<Callback> callback = callback_;
+  (*callback)(Change::kLookAgain, {});  // `this` may be gone
 }
 
 // Watches the folder, or its nearest ancestor that is there.
@@ -87,10 +110,7 @@ void DirWatch::Read() {
       const bool before = watching_;
       if ((event.mask & IN_IGNORED) != 0) watch_ = -1;  // the kernel has removed it
       Arm();
-      if (watch_ < 0) {
-        log::Warning("cannot watch folder", {{"folder", folder_.string()},
-                                             {"error", ErrnoError(errno, "inotify").message()}});
-      }
+      if (watch_ < 0) Fail(errno);
       look_again = look_again || before || watching_;
     } else if (event.len > 0) {
       (*callback)(ToChange(event.mask), name);

@@ -5,9 +5,10 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
-#include "base/result.h"
+#include "base/clock.h"
 #include "os/event_loop.h"
 #include "os/unique_fd.h"
 
@@ -25,28 +26,39 @@ class DirWatch {
   // May destroy the watch.
   using Callback = std::function<void(Change, std::string_view name)>;
 
-  // A folder that is missing is waited for, at its nearest existing ancestor. Fails only where
-  // inotify itself does (its limits).
-  static Result<std::unique_ptr<DirWatch>> Open(EventLoop& loop,
-                                                const std::filesystem::path& folder,
-                                                Callback callback);
+  // A folder that is missing is waited for, at its nearest existing ancestor. Where inotify itself
+  // fails (its limits, mostly), kLookAgain comes every `poll` until it works.
+  static std::unique_ptr<DirWatch> Open(EventLoop& loop, const std::filesystem::path& folder,
+                                        Callback callback, Duration poll = kPoll);
   DirWatch(const DirWatch&) = delete;
   DirWatch& operator=(const DirWatch&) = delete;
 
+  static constexpr Duration kPoll = std::chrono::seconds(20);
+
+  const std::filesystem::path& folder() const { return folder_; }
   // Whether the folder was there at the last look.
   bool watching() const { return watching_; }
+  // Why inotify does not work here, so that polls alone tell of changes; empty while it does.
+  const std::string& trouble() const { return trouble_; }
 
  private:
-  DirWatch(const std::filesystem::path& folder, Callback callback);
+  DirWatch(EventLoop& loop, const std::filesystem::path& folder, Callback callback, Duration poll);
+  void Begin();
   void Arm();
   void Read();
+  void Poll();
+  void Fail(int error);
 
+  EventLoop& loop_;
   std::filesystem::path folder_;
   std::shared_ptr<Callback> callback_;  // shared: a call may destroy us
+  Duration poll_;
   bool watching_ = false;
+  std::string trouble_;
   int watch_ = -1;  // inotify's id of the folder or of the ancestor
   UniqueFd fd_;
   EventLoop::Handle ready_;
+  EventLoop::Handle poll_timer_;  // while there is trouble
 };
 
 }  // namespace ndp::os

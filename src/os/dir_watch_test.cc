@@ -2,13 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "testing/result_matchers.h"
 #include "testing/run_until.h"
 #include "testing/temp_dir.h"
 
@@ -17,14 +18,14 @@ namespace {
 
 using Change = DirWatch::Change;
 
+constexpr Duration kPoll = std::chrono::milliseconds(2);
+
 class DirWatchTest : public testing::Test {
  protected:
   std::unique_ptr<DirWatch> Open(const std::filesystem::path& folder) {
-    auto watch = DirWatch::Open(*loop_, folder, [this](Change change, std::string_view name) {
-      seen_.emplace_back(change, name);
-    });
-    EXPECT_THAT(watch, IsOk());
-    return std::move(watch).value();
+    return DirWatch::Open(
+        *loop_, folder,
+        [this](Change change, std::string_view name) { seen_.emplace_back(change, name); }, kPoll);
   }
   // Whether the change comes; forgets what came before it.
   bool Sees(Change change, const std::string& name = "") {
@@ -91,12 +92,60 @@ TEST_F(DirWatchTest, TheCallbackMayDestroyTheWatch) {
   std::unique_ptr<DirWatch> watch;
   bool called = false;
   watch = DirWatch::Open(*loop_, dir_.path(), [&](Change, std::string_view) {
-            watch.reset();
-            called = true;
-          }).value();
+    watch.reset();
+    called = true;
+  });
   dir_.Write("a", "x");
   dir_.Write("b", "x");
   EXPECT_TRUE(RunUntil(*loop_, [&] { return called; }));
+}
+
+// No further descriptor can be opened while this lives: for inotify the same error as that of its
+// own limit.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = dup(STDERR_FILENO);
+    close(next);
+    const rlimit none{.rlim_cur = static_cast<rlim_t>(next), .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(DirWatchTest, WithoutInotifyItAsksToLookAgainUntilItWorks) {
+  std::unique_ptr<DirWatch> watch;
+  {
+    const NoDescriptors none;
+    watch = Open(dir_.path());
+    EXPECT_THAT(watch->trouble(), testing::AllOf(testing::HasSubstr(dir_.path().string()),
+                                                 testing::HasSubstr("max_user_instances")));
+    EXPECT_FALSE(watch->watching());
+    for (int poll = 0; poll < 2; ++poll) {
+      seen_.clear();
+      EXPECT_TRUE(Sees(Change::kLookAgain));
+    }
+    EXPECT_NE(watch->trouble(), "");
+  }
+  EXPECT_TRUE(RunUntil(*loop_, [&] { return watch->trouble().empty(); }));
+  EXPECT_TRUE(Sees(Change::kLookAgain));  // for what happened before
+  EXPECT_TRUE(watch->watching());
+  dir_.Write("a", "x");
+  EXPECT_TRUE(Sees(Change::kWritten, "a"));
+}
+
+TEST_F(DirWatchTest, APollMayDestroyTheWatch) {
+  std::unique_ptr<DirWatch> watch;
+  const NoDescriptors none;
+  watch =
+      DirWatch::Open(*loop_, dir_.path(), [&](Change, std::string_view) { watch.reset(); }, kPoll);
+  EXPECT_TRUE(RunUntil(*loop_, [&] { return watch == nullptr; }));
 }
 
 }  // namespace

@@ -86,11 +86,9 @@ class Plugin {
            .kubelet_socket = with_kubelet_ ? folder_ / "kubelet.sock" : fs::path(),
            .register_within = register_within},
           {.loop = *loop_, .clock = clock_, .metrics = metrics});
-      auto watch = os::DirWatch::Open(*loop_, folder_, [this](auto change, std::string_view name) {
+      watch_ = os::DirWatch::Open(*loop_, folder_, [this](auto change, std::string_view name) {
         if (server) server->OnFolderEvent(change, name);
       });
-      NDP_CHECK(watch.ok());
-      watch_ = *std::move(watch);
     });
   }
   void Stop() {
