@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 #include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <sstream>
 
 #include "base/text.h"
 
@@ -104,6 +107,39 @@ class Reader {
   std::size_t text_ = 0;
 };
 
+// Where a document begins.
+class StartOnly final : public YAML::EventHandler {
+ public:
+  int line() const { return line_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { line_ = LineOf(mark); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnAlias(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnScalar(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                const std::string& /*value*/) override {}
+  void OnSequenceStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/,
+                       YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {}
+  void OnMapEnd() override {}
+
+ private:
+  int line_ = 0;
+};
+
+// The line of what follows the first document. YAML::LoadAll is not for texts of others: it takes
+// a comma where no list is for an empty document, does not pass it, and so finds documents until
+// the memory is full.
+std::optional<int> LineAfterFirst(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  StartOnly handler;
+  if (!parser.HandleNextDocument(handler) || !parser.HandleNextDocument(handler)) return {};
+  return handler.line();
+}
+
 // What yaml-cpp says of tabs is that something is illegal.
 std::string_view HintAt(std::string_view text, int line) {
   for (int at = 1; at < line; ++at)
@@ -182,13 +218,15 @@ Result<Value> ParseYaml(std::string_view text) {
         fmt::format("line {}: a NUL character", 1 + std::ranges::count(text.substr(0, nul), '\n')));
   }
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.empty()) return Value();
-    if (documents.size() > 1) {
-      return Error(Code::kInvalidArgument, fmt::format("line {}: a second document: want one",
-                                                       LineOf(documents[1].Mark())));
+    const std::string copy(text);
+    if (const std::optional<int> line = LineAfterFirst(copy)) {
+      return Error(
+          Code::kInvalidArgument,
+          fmt::format("line {}: a second document, or a \",\" outside of brackets: want one "
+                      "document",
+                      *line));
     }
-    return Reader().Read(documents[0], 0);
+    return Reader().Read(YAML::Load(copy), 0);
   } catch (const YAML::DeepRecursion& e) {
     return Error(Code::kInvalidArgument,
                  fmt::format("line {}: nested more than {} deep", LineOf(e.mark), kMaxDepth));

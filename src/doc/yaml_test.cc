@@ -91,7 +91,7 @@ TEST(ParseYamlTest, ErrorsNameTheLine) {
   EXPECT_THAT(ParseYaml("a: 1\nb: [1\nc: 2\n"),
               IsErrorThat(Code::kInvalidArgument, HasSubstr("line 3")));
   EXPECT_THAT(ParseYaml("a: 1\n---\nb: 2\n"),
-              IsErrorThat(Code::kInvalidArgument, HasSubstr("line 3: a second document")));
+              IsErrorThat(Code::kInvalidArgument, HasSubstr("line 2: a second document")));
   EXPECT_THAT(ParseYaml("a: 1\n? [x]\n: 2\n"),
               IsErrorThat(Code::kInvalidArgument, HasSubstr("line 2: a key must be a text")));
   EXPECT_THAT(ParseYaml("x: 1\n<<: 3\n"),
@@ -112,6 +112,13 @@ TEST(ParseYamlTest, RefusesWhatNestsOrExpandsWithoutEnd) {
     bomb += "]\n";
   }
   EXPECT_THAT(ParseYaml(bomb), IsErrorThat(Code::kInvalidArgument, HasSubstr("50000 values")));
+}
+
+// yaml-cpp's LoadAll never comes back from these.
+TEST(ParseYamlTest, RefusesACommaWhereNoListIs) {
+  for (const char* text : {",", ", a", ",{a: b}", ",x: y", ",\"a\":v", "a: b\n---\n, c\n"}) {
+    EXPECT_THAT(ParseYaml(text), IsErrorThat(Code::kInvalidArgument, HasSubstr("\",\""))) << text;
+  }
 }
 
 TEST(ToYamlTest, IsReadBackAsItWas) {

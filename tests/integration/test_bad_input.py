@@ -51,6 +51,7 @@ def test_a_bad_command_line_is_refused(args, words):
     ("version: v1\nflags:\n  migStrategy: 7g\n", ["flags.migStrategy", "line 3", "7g"]),
     ("version: v1\nflags:\n  plugin:\n    passDeviceSpecs: maybe\n", ["passDeviceSpecs", "line 4", "true or false"]),
     ("version: v1\nflags:\n  plugin: {deviceListStrategy: {a: b}}\n", ["deviceListStrategy", "line 3", "list"]),
+    (",version: v1\n", ["line 1", "document"]),
     ("version: v1\nrescanInterval: [1s]\n", ["rescanInterval", "line 2"]),
     ("version: [v1]\n", ["version", "line 1"]),
     ("version: v1\nhealth:\n  recovery: {probes: none}\n", ["health.recovery.probes", "line 3", "number"]),
