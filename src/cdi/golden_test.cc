@@ -52,6 +52,17 @@ void ExpectGolden(const Built& built, std::string_view device_class, const std::
   EXPECT_EQ(ToJson(*spec), WithoutBlanks(golden)) << file;
 }
 
+// An integrated GPU, and a card beside it.
+void FillTegraWithACard(CdiNode& node) {
+  FillTegra(node);
+  node.inventory.driver = {.driver_version = "540.4.0", .cuda_version = 12060};
+  node.inventory.gpus = {MakeGpu(0, "GPU-a", "", "Orin (nvgpu)"),
+                         MakeGpu(1, "GPU-b", "0000:01:00.0", "NVIDIA RTX A6000")};
+  AddNvidiaNodes(node.files, 3);
+  node.files.File("/etc/nvidia-container-runtime/host-files-for-container.d/l4t.csv",
+                  "dev, /dev/nvidia0\ndev, /dev/nvidia1\ndev, /dev/nvidiactl\n");
+}
+
 class GoldenTest : public testing::Test {
  protected:
   GoldenTest() {
@@ -119,6 +130,16 @@ TEST_F(GoldenTest, FeatureFlags) {
   ExpectGolden(Build(), "gpu", "feature_flags");
 }
 
+// That library is never asked, so the flag changes nothing.
+TEST_F(GoldenTest, WithoutSandboxutils) {
+  FillA100Mig(node_);
+  node_.files.File("/usr/lib/x86_64-linux-gnu/libnvidia-sandboxutils.so.1");
+  options_.features = {config::CdiFeature::kDisableNvsandboxutils};
+  ExpectGolden(Build(), "gpu", "a100_mig");
+  options_.features = {};
+  ExpectGolden(Build(), "gpu", "a100_mig");
+}
+
 TEST_F(GoldenTest, StorageNetworkAndImex) {
   FillEightH100(node_);
   FakeNode& files = node_.files;
@@ -159,14 +180,15 @@ TEST_F(GoldenTest, Tegra) {
 }
 
 TEST_F(GoldenTest, TegraWithADiscreteGpu) {
-  FillTegra(node_);
-  node_.inventory.driver = {.driver_version = "540.4.0", .cuda_version = 12060};
-  node_.inventory.gpus = {MakeGpu(0, "GPU-a", "", "Orin (nvgpu)"),
-                          MakeGpu(1, "GPU-b", "0000:01:00.0", "NVIDIA RTX A6000")};
-  AddNvidiaNodes(node_.files, 3);
-  node_.files.File("/etc/nvidia-container-runtime/host-files-for-container.d/l4t.csv",
-                   "dev, /dev/nvidia0\ndev, /dev/nvidia1\ndev, /dev/nvidiactl\n");
+  FillTegraWithACard(node_);
   ExpectGolden(Build(), "gpu", "tegra_two_gpus");
+}
+
+TEST_F(GoldenTest, TegraWithADiscreteGpuAsOneDevice) {
+  FillTegraWithACard(node_);
+  options_.features = {config::CdiFeature::kDisableMultipleCsvDevices};
+  options_.naming = Naming::kIndex;
+  ExpectGolden(Build(), "gpu", "tegra_one_device");
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ func checkSchema(t *testing.T, files ...string) {
 // inject does what a container runtime does with the names that it got.
 func inject(t *testing.T, names []string) *oci.Spec {
 	t.Helper()
-	spec := &oci.Spec{Process: &oci.Process{}, Linux: &oci.Linux{}, Root: &oci.Root{Path: "/rootfs"}}
+	spec := emptyContainer()
 	unresolved, err := loadSpecs(t).InjectDevices(spec, names...)
 	if err != nil || len(unresolved) != 0 {
 		t.Fatalf("inject %q: %v, unresolved: %q", names, err, unresolved)

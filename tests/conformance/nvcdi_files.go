@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -65,15 +64,4 @@ func driverVersion(t *testing.T, root string) string {
 	}
 	_, version, _ := strings.Cut(hits[0], "libcuda.so.")
 	return version
-}
-
-// addNodes makes character devices.
-func addNodes(t *testing.T, root string, major, minor uint32, mode uint32, names ...string) {
-	t.Helper()
-	for i, name := range names {
-		path := filepath.Join(root, "dev", name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		must(t, syscall.Mknod(path, syscall.S_IFCHR|mode, int(major<<8|minor+uint32(i))))
-		must(t, os.Chmod(path, os.FileMode(mode)))
-	}
 }

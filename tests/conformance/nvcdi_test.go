@@ -131,14 +131,8 @@ func TestNVIDIAsSpecOfEveryDriverFile(t *testing.T) {
 func TestNVIDIAsSpecsOfEveryClass(t *testing.T) {
 	onNode(t, "gb200", func(n *node) {
 		root := n.driverRoot()
-		addNodes(t, root, 235, 0, 0o666, "gdrdrv")
-		addNodes(t, root, 231, 192, 0o660, "infiniband/uverbs0", "infiniband/uverbs1")
-		addNodes(t, root, 10, 58, 0o666, "infiniband/rdma_cm")
-		addNodes(t, root, 240, 0, 0o600, "nvidia-fs0", "nvidia-fs1")
-		must(t, os.Lchown(filepath.Join(root, "dev/infiniband/uverbs0"), 0, 112))
-		must(t, os.MkdirAll(filepath.Join(root, "run/udev"), 0o755))
-		must(t, os.WriteFile(filepath.Join(root, "etc/cufile.json"), nil, 0o644))
-		all := []string{"--gds-enabled", "--mofed-enabled", "--gdrcopy-enabled", "--imex-channel-ids=0"}
+		addClasses(t, root)
+		all := classArgs
 		for name, args := range map[string][]string{
 			"mounted":          {},
 			"at the same path": {"--driver-root=" + root},
