@@ -41,7 +41,7 @@ void Handout::PublishCdi(const config::Settings& settings, const cdi::Options& o
     return std::filesystem::exists(file, ec);
   });
   if (same && there && offer_.trouble.empty() && offer_.complete) return;
-  if (same && !there) {
+  if (same && !there && limit_.Allow("CDI file gone")) {
     log::Warning("a CDI file has gone: written again", {{"folder", settings.cdi.spec_dir}});
   }
   if (!removed_disabled_) {
@@ -50,15 +50,20 @@ void Handout::PublishCdi(const config::Settings& settings, const cdi::Options& o
       log::Info("removed the CDI file of a class that is disabled", {{"file", file.string()}});
     }
   }
-  const cdi::Offer before = std::exchange(
-      offer_, cdi::Publish(dir, options, *inventory,
-                           cdi::Build(options, *inventory, driver_, host_), basis.held));
+  offer_ = cdi::Publish(dir, options, *inventory, cdi::Build(options, *inventory, driver_, host_),
+                        basis.held);
   basis_ = std::move(basis);
-  for (const std::string& warning : offer_.warnings) {
-    if (std::ranges::find(before.warnings, warning) == before.warnings.end()) log::Warning(warning);
-  }
-  if (offer_.trouble.empty() || offer_.trouble == before.trouble) return;
+}
+
+void Handout::TellCdi(const config::Settings& settings) {
+  cdi_warnings_.Tell(offer_.warnings);
+  const std::string before = std::exchange(told_trouble_, "");
+  if (offer_.trouble.empty()) return;
   if (std::ranges::find(offer_.warnings, offer_.trouble) != offer_.warnings.end()) return;
+  const bool told = offer_.trouble == before;
+  if (!told && !limit_.Allow("CDI trouble")) return;
+  told_trouble_ = offer_.trouble;
+  if (told) return;
   if (settings.plugin.uses_non_cdi()) {
     log::Warning("CDI cannot be had: the other strategies go on", {{"why", offer_.trouble}});
   } else {
@@ -120,6 +125,7 @@ Handout::Answer Handout::Prepare(const config::Settings& settings,
   FindMissingNodes(settings, inventory.get(), answer);
   if (!settings.plugin.uses_cdi() || inventory == nullptr) return answer;
   PublishCdi(settings, options, inventory, held);
+  TellCdi(settings);
   answer.cdi_additional = offer_.extras;
   if (settings.plugin.uses_non_cdi()) {
     answer.all_without_cdi = !offer_.trouble.empty();
@@ -127,8 +133,10 @@ Handout::Answer Handout::Prepare(const config::Settings& settings,
     return answer;
   }
   if (answer.trouble.empty()) answer.trouble = offer_.trouble;
-  answer.told.insert(offer_.trouble);
-  answer.told.insert(offer_.warnings.begin(), offer_.warnings.end());
+  answer.told.insert(told_trouble_);
+  for (const std::string& warning : offer_.warnings) {
+    if (cdi_warnings_.told(warning)) answer.told.insert(warning);
+  }
   for (const auto& [uuid, why] : offer_.troubles) answer.device_trouble[uuid] = why;
   return answer;
 }

@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "cdi/options.h"
 #include "cdi/publish.h"
 #include "cdi/spec_dir.h"
 #include "config/settings.h"
 #include "inventory/inventory.h"
+#include "node/standing_warnings.h"
 #include "os/host_fs.h"
 #include "plugin/held_devices.h"
 
@@ -21,8 +23,9 @@ namespace ndp::node {
 class Handout {
  public:
   // `driver`: the driver root as this process sees it.
-  Handout(const os::HostFs& driver, const os::HostFs& host, const os::HostFs& devices)
-      : driver_(driver), host_(host), devices_(devices) {}
+  Handout(const os::HostFs& driver, const os::HostFs& host, const os::HostFs& devices,
+          log::RateLimit& limit)
+      : driver_(driver), host_(host), devices_(devices), limit_(limit) {}
 
   struct Answer {
     std::vector<std::string> control_nodes;  // container paths that exist
@@ -51,10 +54,12 @@ class Handout {
   void PublishCdi(const config::Settings& settings, const cdi::Options& options,
                   const std::shared_ptr<const inventory::Inventory>& inventory,
                   const plugin::HeldDevices& held);
+  void TellCdi(const config::Settings& settings);
 
   const os::HostFs& driver_;
   const os::HostFs& host_;
   const os::HostFs& devices_;
+  log::RateLimit& limit_;
   // What the CDI files depend on.
   struct Basis {
     std::shared_ptr<const inventory::Inventory> inventory;
@@ -67,6 +72,8 @@ class Handout {
   };
   Basis basis_;  // of offer_
   cdi::Offer offer_;
+  StandingWarnings cdi_warnings_{limit_, "CDI"};
+  std::string told_trouble_;
   bool removed_disabled_ = false;
 };
 

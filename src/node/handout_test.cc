@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "testing/cdi_nodes.h"
 #include "testing/temp_dir.h"
 
@@ -39,7 +41,9 @@ class HandoutTest : public testing::Test {
   CdiNode node_;
   config::Settings settings_;
   plugin::HeldDevices held_;
-  Handout handout_{node_.files.fs(), node_.files.fs(), node_.files.fs()};
+  ManualClock clock_;
+  log::RateLimit limit_{clock_};
+  Handout handout_{node_.files.fs(), node_.files.fs(), node_.files.fs(), limit_};
 };
 
 TEST_F(HandoutTest, ControlNodesAreThoseThatExist) {
@@ -70,7 +74,7 @@ TEST_F(HandoutTest, AMissingCapNodeIsTroubleOfItsMigDeviceAlone) {
   ASSERT_GE(devices.size(), 2U);
   mig.files.RemoveDevice(devices[0].device_nodes[2]);
   settings_.plugin.pass_device_specs = true;
-  Handout handout(mig.files.fs(), mig.files.fs(), mig.files.fs());
+  Handout handout(mig.files.fs(), mig.files.fs(), mig.files.fs(), limit_);
   const auto answer =
       handout.Prepare(settings_, std::make_shared<inventory::Inventory>(mig.inventory), held_);
   ASSERT_EQ(answer.device_trouble.size(), 1U);
@@ -82,7 +86,7 @@ TEST_F(HandoutTest, AFolderWithoutAnyOfTheDriversNodesSaysNothingOfTheHost) {
   const TempDir empty;
   const os::HostFs devices(empty.path());
   settings_.plugin.pass_device_specs = true;
-  Handout handout(node_.files.fs(), node_.files.fs(), devices);
+  Handout handout(node_.files.fs(), node_.files.fs(), devices, limit_);
   const auto answer =
       handout.Prepare(settings_, std::make_shared<inventory::Inventory>(node_.inventory), held_);
   EXPECT_THAT(answer.device_trouble, IsEmpty());
@@ -114,6 +118,28 @@ TEST_F(HandoutTest, CdiFilesAreWrittenOnceAndAgainWhenTheyAreGone) {
   std::filesystem::remove(file);
   handout_.Prepare(settings_, inventory, held_);
   EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+// Somebody who cleans the folder, a folder that comes and goes: the files are made again each time,
+// and told of within limits. What the log does not have is left for others to tell.
+TEST_F(HandoutTest, AFolderThatFlapsIsNoFloodOfLines) {
+  Use({DeviceListStrategy::kCdiCri});
+  const std::filesystem::path folder = settings_.cdi.spec_dir;
+  const auto inventory = std::make_shared<inventory::Inventory>(node_.inventory);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 15; ++i) {
+    EXPECT_EQ(handout_.Prepare(settings_, inventory, held_).trouble, "");
+    std::filesystem::remove_all(folder);
+    EXPECT_EQ(handout_.Prepare(settings_, inventory, held_).trouble, "");
+    std::filesystem::remove_all(folder);
+    temp_.Write("cdi", "in the way");
+    const Handout::Answer answer = handout_.Prepare(settings_, inventory, held_);
+    EXPECT_THAT(answer.trouble, HasSubstr("cdi"));
+    EXPECT_EQ(answer.told.contains(answer.trouble), i < 10);
+    std::filesystem::remove(folder);
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(log, '\n'), 20) << log;
 }
 
 TEST_F(HandoutTest, AFolderThatCannotBeWrittenCostsAllOrTheCdiNamesAlone) {

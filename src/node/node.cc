@@ -78,7 +78,7 @@ Node::Node(config::Loaded loaded, Deps deps)
       devices_(DevicesRoot(settings().common)),
       nvml_(settings().common.driver_root_ctr_path),
       loader_(nvml_, PlaceOf(settings().common)),
-      handout_(driver_root_, host_, devices_),
+      handout_(driver_root_, host_, devices_, limit_),
       holders_(
           deps_.loop, [this](Holders::Answer answer) { AskWhoHolds(std::move(answer)); },
           [this] { ScheduleReconcile(); }),

@@ -27,6 +27,7 @@
 #include "node/handout.h"
 #include "node/holders.h"
 #include "node/offer.h"
+#include "node/standing_warnings.h"
 #include "node/trouble_log.h"
 #include "nvml/dl_driver.h"
 #include "nvml/query_worker.h"
@@ -131,7 +132,8 @@ class Node {
   std::string driver_error_;       // empty while a session is open
   std::filesystem::path library_;  // that was loaded last; empty: none yet
   std::string config_error_;       // why the last reload was refused
-  std::vector<std::string> handout_warnings_;
+  StandingWarnings handout_warnings_{limit_, "handout"};
+  StandingWarnings set_warnings_{limit_, "resources"};
   // Builds check a configuration, not a changed machine, until it has fitted once.
   bool loading_ = true;
   bool index_in_doubt_ = false;

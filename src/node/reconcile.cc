@@ -65,11 +65,7 @@ void Node::Reconcile() {
   TellUses();
 
   Handout::Answer handout = handout_.Prepare(settings(), inventory_, holders_.held());
-  for (const std::string& warning : handout.warnings) {
-    if (std::ranges::find(handout_warnings_, warning) == handout_warnings_.end())
-      log::Warning(warning);
-  }
-  handout_warnings_ = std::move(handout.warnings);
+  handout_warnings_.Tell(handout.warnings);
   OfferInputs in{.settings = settings(),
                  .set = set_,
                  .board = *board_,

@@ -206,11 +206,10 @@ void Node::TellUnwatched() {
 }
 
 void Node::LogChanges(const resource::ResourceSet& before) {
-  for (const std::string& warning : set_.warnings) {
-    if (std::ranges::find(before.warnings, warning) == before.warnings.end()) log::Warning(warning);
-  }
+  set_warnings_.Tell(set_.warnings);
   for (const resource::NotOffered& device : set_.not_offered) {
-    if (std::ranges::find(before.not_offered, device) == before.not_offered.end()) {
+    if (std::ranges::find(before.not_offered, device) == before.not_offered.end() &&
+        limit_.Allow(fmt::format("not offered {}", device.index))) {
       log::Warning("not offered",
                    {{"index", device.index}, {"uuid", device.uuid}, {"why", device.reason}});
     }
