@@ -134,7 +134,13 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Open(
 }
 
 void ControlServer::Accept(os::UniqueFd fd) {
-  if (connections_.size() >= kMostConnections) return;
+  if (connections_.size() >= kMostConnections) {
+    return WriteLine(fd.get(),
+                     ControlError(Error(
+                         Code::kUnavailable,
+                         fmt::format("{} clients are being answered already: try again in a moment",
+                                     kMostConnections))));
+  }
   auto connection = std::make_shared<Connection>();
   connection->fd = std::move(fd);
   connection->watch = loop_.Watch(connection->fd.get(), os::EventLoop::Ready::kRead,
@@ -194,7 +200,10 @@ Result<doc::Value> Ask(const std::filesystem::path& socket, const ControlRequest
                        const Clock& clock, Duration limit) {
   NDP_TRY(const os::UniqueFd fd, os::ConnectUnix(socket).Context(socket.string()));
   const std::string line = ControlRequestLine(request);
-  if (send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size())) {
+  const ssize_t sent = send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL);
+  // One that takes no more clients has said so before it hung up.
+  const bool hung_up = sent < 0 && (errno == EPIPE || errno == ECONNRESET);
+  if (!hung_up && sent != static_cast<ssize_t>(line.size())) {
     return ErrnoError(errno, socket.string());
   }
   std::string answer;
@@ -211,8 +220,8 @@ Result<doc::Value> Ask(const std::filesystem::path& socket, const ControlRequest
     std::array<char, 4096> buffer{};
     const ssize_t got = polled < 0 ? -1 : recv(fd.get(), buffer.data(), buffer.size(), 0);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (got < 0) return ErrnoError(errno, socket.string());
-    if (got == 0) {
+    if (got < 0 && errno != ECONNRESET) return ErrnoError(errno, socket.string());
+    if (got <= 0) {
       return Error(Code::kUnavailable, socket.string() + ": the instance went away");
     }
     answer.append(buffer.data(), static_cast<std::size_t>(got));

@@ -144,6 +144,24 @@ TEST_F(ControlTest, NoAnswerInTimeIsAnError) {
   EXPECT_THAT(AskAside(server->path(), {}, 20ms), IsError(Code::kDeadlineExceeded));
 }
 
+TEST_F(ControlTest, OneClientTooManyIsToldSo) {
+  const auto server = Open();
+  std::vector<os::UniqueFd> clients;
+  for (int i = 0; i < 16; ++i) {
+    auto client = os::ConnectUnix(server->path());
+    ASSERT_THAT(client, IsOk());
+    clients.push_back(*std::move(client));
+  }
+  const auto refused = AskAside(server->path(), {});
+  ASSERT_THAT(refused, IsOk());
+  EXPECT_THAT(refused->Find("error")->Text(), HasSubstr("16 clients"));
+  clients.clear();
+  EXPECT_TRUE(RunUntil(*loop_, [&] {
+    const auto answer = AskAside(server->path(), {});
+    return answer.ok() && answer->Find("error") == nullptr;
+  }));
+}
+
 TEST_F(ControlTest, NobodyThereIsUnavailableOrNotFound) {
   EXPECT_THAT(Ask(dir_ / "none.sock", {}, clock_, 1s), IsError(Code::kNotFound));
   EXPECT_THAT(ControlSockets(dir_.path()), IsEmpty());
