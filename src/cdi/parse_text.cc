@@ -123,6 +123,7 @@ class MapReader {
 };
 
 Status Read(const Value& value, const std::string& path, DeviceNode& node) {
+  node.line = {value.line()};
   MapReader map(value, path);
   map.Text("path", node.path);
   map.Text("hostPath", node.host_path);
@@ -144,6 +145,7 @@ Status Read(const Value& value, const std::string& path, NetDevice& device) {
 }
 
 Status Read(const Value& value, const std::string& path, Hook& hook) {
+  hook.line = {value.line()};
   MapReader map(value, path);
   map.Text("hookName", hook.hook_name);
   map.Text("path", hook.path);
@@ -154,6 +156,7 @@ Status Read(const Value& value, const std::string& path, Hook& hook) {
 }
 
 Status Read(const Value& value, const std::string& path, Mount& mount) {
+  mount.line = {value.line()};
   MapReader map(value, path);
   map.Text("hostPath", mount.host_path);
   map.Text("containerPath", mount.container_path);
@@ -182,6 +185,7 @@ void ReadEntries(MapReader& map, std::string_view key, std::vector<T>& out) {
 }
 
 Status Read(const Value& value, const std::string& path, Edits& edits) {
+  edits.line = {value.line()};
   MapReader map(value, path);
   map.Texts("env", edits.env);
   ReadEntries(map, "deviceNodes", edits.device_nodes);
@@ -202,6 +206,7 @@ Status Read(const Value& value, const std::string& path, Edits& edits) {
 }
 
 Status Read(const Value& value, const std::string& path, Device& device) {
+  device.line = {value.line()};
   MapReader map(value, path);
   map.Text("name", device.name);
   map.TextMap("annotations", device.annotations);

@@ -10,6 +10,12 @@
 
 namespace ndp::cdi {
 
+// Where something was read, for messages; 0: not from a file. Says nothing of what it is.
+struct Line {
+  int number = 0;
+  bool operator==(const Line&) const { return true; }
+};
+
 struct DeviceNode {
   std::string path;       // in the container
   std::string host_path;  // empty: the same
@@ -20,6 +26,7 @@ struct DeviceNode {
   std::string permissions;
   std::optional<std::uint32_t> uid;
   std::optional<std::uint32_t> gid;
+  Line line;
   bool operator==(const DeviceNode&) const = default;
 };
 
@@ -35,6 +42,7 @@ struct Hook {
   std::vector<std::string> args;
   std::vector<std::string> env;
   std::optional<std::int64_t> timeout;
+  Line line;
   bool operator==(const Hook&) const = default;
 };
 
@@ -43,6 +51,7 @@ struct Mount {
   std::string container_path;
   std::vector<std::string> options;
   std::string type;
+  Line line;
   bool operator==(const Mount&) const = default;
 };
 
@@ -63,6 +72,7 @@ struct Edits {
   std::vector<Mount> mounts;
   std::optional<IntelRdt> intel_rdt;
   std::vector<std::uint32_t> additional_gids;
+  Line line;
 
   bool empty() const { return *this == Edits(); }
   void Append(const Edits& other);
@@ -73,6 +83,7 @@ struct Device {
   std::string name;
   std::map<std::string, std::string> annotations;
   Edits edits;
+  Line line;
   bool operator==(const Device&) const = default;
 };
 

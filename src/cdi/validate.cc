@@ -68,16 +68,26 @@ Status ValidateNetDevices(const std::vector<NetDevice>& devices) {
   return {};
 }
 
-Status ValidateEdits(const Edits& edits) {
+// `line`: of what is looked at, when it returns an error.
+Status ValidateEdits(const Edits& edits, Line& line) {
+  line = edits.line;
   NDP_TRY(ValidateEnv(edits.env));
-  for (const DeviceNode& node : edits.device_nodes) NDP_TRY(ValidateNode(node));
-  for (const Hook& hook : edits.hooks) NDP_TRY(ValidateHook(hook));
+  for (const DeviceNode& node : edits.device_nodes) {
+    line = node.line;
+    NDP_TRY(ValidateNode(node));
+  }
+  for (const Hook& hook : edits.hooks) {
+    line = hook.line;
+    NDP_TRY(ValidateHook(hook));
+  }
   for (const Mount& mount : edits.mounts) {
+    line = mount.line;
     if (mount.host_path.empty() || mount.container_path.empty()) {
       return Invalid(fmt::format("mount \"{}\" at \"{}\" lacks a path", mount.host_path,
                                  mount.container_path));
     }
   }
+  line = edits.line;
   if (edits.intel_rdt) {
     const std::string& clos = edits.intel_rdt->clos_id;
     // A folder name below /sys/fs/resctrl.
@@ -115,19 +125,18 @@ Status ValidateAnnotations(const std::map<std::string, std::string>& annotations
   return {};
 }
 
-Status ValidateDevice(const Device& device) {
+Status ValidateDevice(const Device& device, Line& line) {
+  line = device.line;
   NDP_TRY(ValidateDeviceName(device.name));
   std::string context = fmt::format("device {}", device.name);
   NDP_TRY(ValidateAnnotations(device.annotations).Context(context));
   if (device.edits.empty()) {
     return Invalid(fmt::format("{}: invalid device, empty device edits", context));
   }
-  return ValidateEdits(device.edits).Context(context);
+  return ValidateEdits(device.edits, line).Context(context);
 }
 
-}  // namespace
-
-Status Validate(const Spec& spec) {
+Status ValidateAll(const Spec& spec, Line& line) {
   if (!IsKnownVersion(spec.version)) {
     return Invalid(
         fmt::format("cdiVersion \"{}\" is no released version (0.1.0 … 1.1.0)", spec.version));
@@ -141,16 +150,27 @@ Status Validate(const Spec& spec) {
   }
   NDP_TRY(ValidateKind(spec.kind));
   NDP_TRY(ValidateAnnotations(spec.annotations));
-  NDP_TRY(ValidateEdits(spec.edits).Context("containerEdits"));
+  NDP_TRY(ValidateEdits(spec.edits, line).Context("containerEdits"));
+  line = {};
   if (spec.devices.empty()) return Invalid("invalid spec, no devices");
   std::set<std::string> names;
   for (const Device& device : spec.devices) {
-    NDP_TRY(ValidateDevice(device));
+    NDP_TRY(ValidateDevice(device, line));
+    line = device.line;
     if (!names.insert(device.name).second) {
       return Invalid(fmt::format("device {} appears twice", device.name));
     }
   }
   return {};
+}
+
+}  // namespace
+
+Status Validate(const Spec& spec) {
+  Line line;
+  Status valid = ValidateAll(spec, line);
+  if (line.number == 0) return valid;
+  return std::move(valid).Context(fmt::format("line {}", line.number));
 }
 
 }  // namespace ndp::cdi

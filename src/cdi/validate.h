@@ -6,7 +6,7 @@
 
 namespace ndp::cdi {
 
-// kInvalidArgument names the device and the entry that is wrong.
+// kInvalidArgument names the device and the entry that is wrong, and its line where it was read.
 Status Validate(const Spec& spec);
 
 }  // namespace ndp::cdi

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cdi/text.h"
 #include "testing/result_matchers.h"
 
 namespace ndp::cdi {
@@ -50,6 +51,49 @@ TEST(ValidateTest, TheVersionCoversWhatIsUsed) {
   EXPECT_THAT(Validate(spec), IsErrorThat(Code::kInvalidArgument, HasSubstr("0.7.0")));
   spec.version = "0.9.0";
   EXPECT_THAT(Validate(spec), IsErrorThat(Code::kInvalidArgument, HasSubstr("0.9.0")));
+}
+
+TEST(ValidateTest, WhatWasReadIsNamedByItsLine) {
+  constexpr std::string_view kText = R"(cdiVersion: 0.7.0
+kind: nvidia.com/gpu
+devices:
+  - name: a
+    containerEdits:
+      env: [A=b]
+      deviceNodes:
+        - path: /dev/a
+        - path: /dev/b
+          permissions: rwm
+      hooks:
+        - hookName: createContainer
+          path: /bin/true
+      mounts:
+        - hostPath: /a
+          containerPath: /a
+  - name: b
+    containerEdits:
+      env: [C=d]
+containerEdits:
+  mounts:
+    - hostPath: /c
+      containerPath: /c
+)";
+  const auto refused = [&](std::string_view good, std::string_view bad, const char* line) {
+    std::string text(kText);
+    text.replace(text.find(good), good.size(), bad);
+    const auto spec = ParseSpec(text);
+    ASSERT_THAT(spec, IsOk());
+    EXPECT_THAT(Validate(*spec), IsErrorThat(Code::kInvalidArgument, testing::StartsWith(line)));
+  };
+  refused("A=b", "A", "line 6: device a: env");
+  refused("/dev/a", "''", "line 8: device a: device node");
+  refused("rwm", "x", "line 9: device a: device node /dev/b");
+  refused("createContainer", "create", "line 12: device a: hook");
+  refused("hostPath: /a", "hostPath: ''", "line 15: device a: mount");
+  refused("name: b", "name: a", "line 17: device a appears twice");
+  refused("name: b", "name: '/'", "line 17: ");
+  refused("hostPath: /c", "hostPath: ''", "line 22: containerEdits: mount");
+  refused("kind: nvidia.com/gpu", "kind: gpu", "");
 }
 
 TEST(ValidateTest, EachWrongEntryIsNamed) {

@@ -75,6 +75,8 @@ def test_list_names_what_runtimes_can_resolve(node):
     ("{", ["spec.json"]),
     ('{"cdiVersion": "0.5.0", "kind": "a/b", "devices": []}', ["no devices"]),
     ('{"cdiVersion": "0.5.0", "kind": "a/b", "devices": [{"name": "x", "containerEdits": {}}]}', ["x"]),
+    ('{"cdiVersion": "0.5.0", "kind": "a/b", "devices": [{"name": "x", "containerEdits": {"mounts": [\n'
+     '{"hostPath": "/a", "containerPath": "/a"},\n{"hostPath": "/b"}]}}]}', ["line 3: device x: mount", "/b"]),
     ('{"cdiVersion": "0.5.0", "kind": "a/b", "colour": 1, "devices": []}', ["colour"]),
 ])  # fmt: skip
 def test_validate_says_what_is_wrong(tmp_path, text, words):
