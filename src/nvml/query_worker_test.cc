@@ -70,13 +70,16 @@ TEST_F(QueryWorkerTest, AnswersOnTheLoopInOrder) {
   auto worker = Worker();
   std::thread::id query_thread;
   std::thread::id done_thread;
-  EXPECT_TRUE(worker->Run("a", [&]() -> QueryWorker::Done {
+  Hang hang;
+  EXPECT_TRUE(worker->Run("a", [&, wait = hang.Query()]() mutable -> QueryWorker::Done {
+    wait();
     query_thread = std::this_thread::get_id();
     return [&] { done_thread = std::this_thread::get_id(); };
   }));
   EXPECT_TRUE(worker->Run("b", Say("b")));
   EXPECT_TRUE(worker->Run("a", Say("a", true)));
   EXPECT_TRUE(worker->busy("a"));
+  hang.End();
   loop_->Run();
   EXPECT_THAT(log_, ElementsAre("b", "a"));
   EXPECT_EQ(done_thread, std::this_thread::get_id());
