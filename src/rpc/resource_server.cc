@@ -52,6 +52,8 @@ ResourceServer::ResourceServer(std::shared_ptr<const plugin::ResourceView> view,
                     {.resource = view_->name(),
                      .with_kubelet = !options_.kubelet_socket.empty(),
                      .seed = Seed()}),
+      peer_lines_(deps.loop, options_.socket_dir,
+                  [this](const std::string& name) { OnPeerLineBroken(name); }),
       self_(std::make_shared<ResourceServer*>(this)),
       server_(std::make_unique<PluginServer>(
           view_, deps.clock, metrics_,
@@ -144,8 +146,9 @@ void ResourceServer::OnFolderEvent(os::DirWatch::Change change, std::string_view
   } else if (plugin::ServesResource(file, resource())) {
     if (appeared) {
       NotePeer(file);
-    } else if (const auto made = peers_.Vanished(file)) {
-      registration_.OnPeerEnded(*made);
+    } else {
+      peer_lines_.Drop(file);
+      if (const auto made = peers_.Vanished(file)) registration_.OnPeerEnded(*made);
     }
   } else {
     return;
@@ -169,7 +172,10 @@ void ResourceServer::LookAtKubeletSocket() {
 
 void ResourceServer::NotePeer(const std::string& name) {
   const auto identity = os::Identify(options_.socket_dir / name);
-  if (identity.ok()) peers_.Appeared(name, WallTime(Duration(identity->modified_ns)));
+  if (!identity.ok()) return;
+  peers_.Appeared(name, WallTime(Duration(identity->modified_ns)));
+  peer_lines_.Drop(name);
+  peer_lines_.Hold(name);  // where it fails, the peer may be about to listen: a probe tells
 }
 
 void ResourceServer::LookForPeers() {
@@ -182,15 +188,19 @@ void ResourceServer::LookForPeers() {
 }
 
 void ResourceServer::ProbePeers() {
+  peer_lines_.Refresh();
   std::optional<WallTime> newest;  // of those that have ended
   for (const std::string& name : peers_.Living()) {
-    const auto connection = os::ConnectUnix(options_.socket_dir / name);
-    // A full queue is a living peer.
-    const bool accepts = connection.ok() || connection.error().code() == Code::kDeadlineExceeded;
-    const auto made = peers_.Probed(name, accepts);
+    const auto made = peers_.Probed(name, peer_lines_.Hold(name));
     if (made && (!newest || *made > *newest)) newest = made;
   }
   if (newest) registration_.OnPeerEnded(*newest);
+}
+
+void ResourceServer::OnPeerLineBroken(const std::string& name) {
+  const auto made = peers_.Probed(name, peer_lines_.Hold(name));
+  if (made) registration_.OnPeerEnded(*made);
+  Settle();
 }
 
 void ResourceServer::Ping(std::function<void()> pong) {
@@ -214,7 +224,7 @@ void ResourceServer::Settle(bool changed) {
   if (!peers_.any_living()) {
     probe_timer_.Cancel();
   } else if (!probe_timer_) {
-    probe_timer_ = deps_.loop.Every(kPeerProbe, [this] {
+    probe_timer_ = deps_.loop.Every(options_.peer_probe, [this] {
       ProbePeers();
       Settle();
     });

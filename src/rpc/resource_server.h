@@ -27,6 +27,7 @@
 #include "plugin/peer_sockets.h"
 #include "plugin/registration.h"
 #include "plugin/resource_view.h"
+#include "rpc/peer_lines.h"
 #include "rpc/plugin_server.h"
 #include "rpc/register_call.h"
 #include "rpc/server_metrics.h"
@@ -35,6 +36,10 @@ namespace ndp::rpc {
 
 class ResourceServer final : private plugin::Registration::Host {
  public:
+  // A peer that is killed leaves its socket's file; the line to it tells at once, and for peers to
+  // which none can be held a probe does.
+  static constexpr Duration kPeerProbe = std::chrono::seconds(1);
+
   struct Deps {
     os::EventLoop& loop;
     const Clock& clock;
@@ -46,13 +51,11 @@ class ResourceServer final : private plugin::Registration::Host {
     // Something that state() or unhealthy() tells has changed. May not destroy the server.
     std::function<void()> on_change = [] {};
     Duration register_within = RegisterCall::kDeadline;
+    Duration peer_probe = kPeerProbe;
   };
 
   // How long a retiring server waits for its empty list to be on the wire.
   static constexpr Duration kRetireWithin = std::chrono::seconds(1);
-  // A peer that is killed leaves its socket's file: only a probe tells.
-  static constexpr Duration kPeerProbe = std::chrono::seconds(1);
-
   // Serves at once and registers as soon as a kubelet is there; whatever is in the way is retried.
   static std::unique_ptr<ResourceServer> Start(std::shared_ptr<const plugin::ResourceView> view,
                                                Options options, Deps deps);
@@ -96,6 +99,7 @@ class ResourceServer final : private plugin::Registration::Host {
   void NotePeer(const std::string& name);
   void LookForPeers();
   void ProbePeers();
+  void OnPeerLineBroken(const std::string& name);
   // After each input to the machine.
   void Settle(bool changed = false);
   void FinishRetiring();
@@ -112,6 +116,7 @@ class ResourceServer final : private plugin::Registration::Host {
   plugin::Registration registration_;
   plugin::Registration::State last_state_;
   plugin::PeerSockets peers_;
+  PeerLines peer_lines_;
   std::map<std::string, std::unique_ptr<os::UnixListener>> listeners_;
   os::UniqueFd kubelet_;
   std::map<std::string, os::EventLoop::Handle> deadlines_;  // of Registers, by socket

@@ -84,7 +84,8 @@ class Plugin {
           view,
           {.socket_dir = folder_,
            .kubelet_socket = with_kubelet_ ? folder_ / "kubelet.sock" : fs::path(),
-           .register_within = register_within},
+           .register_within = register_within,
+           .peer_probe = peer_probe},
           {.loop = *loop_, .clock = clock_, .metrics = metrics});
       watch_ = os::DirWatch::Open(*loop_, folder_, [this](auto change, std::string_view name) {
         if (server) server->OnFolderEvent(change, name);
@@ -116,6 +117,7 @@ class Plugin {
   }
 
   metrics::Registry metrics;
+  Duration peer_probe = ResourceServer::kPeerProbe;
   std::unique_ptr<ResourceServer> server;  // on the loop
 
  private:
@@ -147,6 +149,22 @@ class ResourceServerTest : public ::testing::Test {
     plugin_->Start(Gpus(gpus));
     ASSERT_TRUE(kubelet_->WaitForList(HasDevices(static_cast<std::size_t>(gpus))));
     ASSERT_TRUE(plugin_->WaitForRegistered());
+  }
+  // The socket of another instance: what it does is up to the test.
+  os::UniqueFd ListenAt(const std::string& name) const {
+    os::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const std::string path = folder_ / name;
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    EXPECT_EQ(bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(fd.get(), 8), 0);
+    return fd;
+  }
+  // Empty where nobody has connected within that time.
+  static os::UniqueFd Accept(const os::UniqueFd& listener, std::chrono::milliseconds within) {
+    pollfd waiting{.fd = listener.get(), .events = POLLIN, .revents = 0};
+    if (poll(&waiting, 1, static_cast<int>(within.count())) != 1) return {};
+    return os::UniqueFd(accept(listener.get(), nullptr, nullptr));
   }
   std::vector<std::string> Sockets() const {
     std::vector<std::string> names;
@@ -296,14 +314,41 @@ TEST_F(ResourceServerTest, TheListIsSentAgainWhenAPeerEnds) {
 
 TEST_F(ResourceServerTest, APeerThatIsKilledIsNoticedByItsDeadSocket) {
   BothUp();
-  const std::string path = folder_ / "nvidia-gpu.sock";  // upstream's
-  const int peer = socket(AF_UNIX, SOCK_STREAM, 0);
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  std::memcpy(address.sun_path, path.c_str(), path.size());
-  ASSERT_EQ(bind(peer, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(listen(peer, 8), 0);
-  close(peer);
+  ListenAt("nvidia-gpu.sock").Reset();  // upstream's
   EXPECT_TRUE(kubelet_->WaitForLists(2));
+}
+
+// A kubelet of 1.34 asks nobody from a killed instance's end until the other one registers anew.
+TEST_F(ResourceServerTest, APeerThatIsKilledIsNoticedBeforeAnyProbe) {
+  KubeletUp();
+  os::UniqueFd peer = ListenAt("nvidia-gpu-00000001.sock");
+  plugin_ = std::make_unique<Plugin>(folder_);
+  plugin_->peer_probe = 1h;
+  plugin_->Start(Gpus(2));
+  os::UniqueFd line = Accept(peer, 30s);
+  ASSERT_TRUE(line);
+  ASSERT_TRUE(kubelet_->WaitForLists(1));
+  ASSERT_TRUE(plugin_->WaitForRegistered());
+  // A process that ends closes its descriptors in any order, and its files stay.
+  line.Reset();
+  peer.Reset();
+  EXPECT_TRUE(kubelet_->WaitForLists(2));
+  EXPECT_TRUE(fs::exists(folder_ / "nvidia-gpu-00000001.sock"));
+}
+
+// Each line that it closes is no reason for another at once.
+TEST_F(ResourceServerTest, APeerThatClosesEveryLineIsLeftInPeace) {
+  KubeletUp();
+  const os::UniqueFd peer = ListenAt("nvidia-gpu-00000001.sock");
+  plugin_ = std::make_unique<Plugin>(folder_);
+  plugin_->peer_probe = 1h;
+  plugin_->Start(Gpus(2));
+  ASSERT_TRUE(Accept(peer, 30s));
+  ASSERT_TRUE(plugin_->WaitForRegistered());
+  int more = 0;
+  while (more < 20 && Accept(peer, 200ms)) ++more;
+  EXPECT_GE(more, 1);
+  EXPECT_LE(more, 4);
 }
 
 TEST_F(ResourceServerTest, RetiringSendsAnEmptyListAndThenEnds) {

@@ -88,16 +88,22 @@ func (n *node) waitForSockets(count int) {
 	})
 }
 
-// An update that is taken back: the newer instance goes, the older one serves on.
+// An update that is taken back, or whose pod is killed: the newer instance goes, the older one
+// serves on.
 func TestNewerInstanceEndsFirst(t *testing.T) {
 	onNode(t, "dgx-h100", func(n *node) {
 		k := n.startKubelet()
 		n.startPlugin()
 		k.waitFor(gpuResource, 8, 8)
-		newer := k.startAnother()
-		newer.stop()
-		time.Sleep(settled)
-		k.staysUsable("after-the-newer-one")
+		for i, end := range []func(*plugin){(*plugin).stop, (*plugin).kill} {
+			newer := k.startAnother()
+			gaps := k.watchForGaps(gpuResource, 8)
+			end(newer)
+			time.Sleep(settled)
+			k.waitFor(gpuResource, 8, 8)
+			gaps.check(t)
+			k.staysUsable(fmt.Sprintf("after-newer-one-%d", i))
+		}
 	})
 }
 
