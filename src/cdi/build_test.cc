@@ -136,6 +136,40 @@ TEST_F(BuildTest, GraphicsSlicesGetTheirGpusDrmNodes) {
   EXPECT_EQ(mig->edits.hooks.size(), 1U);
 }
 
+// The usual folders of X come before those below a second library folder.
+TEST_F(BuildTest, TheFirstXorgModuleInNvidiasOrderIsTaken) {
+  FillEightH100(node_);
+  node_.files.File("/usr/lib64/libnvidia-more.so.550.54.15", ElfFile("libnvidia-more.so.1"));
+  const std::vector<std::string> folders = {
+      "/usr/lib64/xorg/modules/drivers", "/usr/lib/xorg/modules/drivers",
+      "/usr/lib/x86_64-linux-gnu/nvidia/xorg", "/usr/lib/x86_64-linux-gnu/xorg/modules/drivers"};
+  for (auto last = folders.rbegin(); last != folders.rend(); ++last) {
+    const std::string path = *last + "/nvidia_drv.so";
+    node_.files.File(path);
+    const Built built = Run();
+    std::vector<std::string> found;
+    for (const Mount& mount : built.Find("gpu")->edits.mounts) {
+      if (mount.container_path.ends_with("nvidia_drv.so")) found.push_back(mount.container_path);
+    }
+    EXPECT_THAT(found, ElementsAre(path));
+  }
+}
+
+// What a name of GBM's library leads to may be another's: links are in the order in which files are
+// found.
+TEST_F(BuildTest, GraphicsLinksAreInTheOrderOfFiles) {
+  FillEightH100(node_);
+  const std::string folder = "/usr/lib/x86_64-linux-gnu";
+  const std::string producer = "libnvidia-vulkan-producer.so.550.54.15";
+  node_.files.File(fmt::format("{}/{}", folder, producer));
+  node_.files.Link(folder + "/libnvidia-egl-gbm.so.9.9", producer);
+  const Built built = Run();
+  const std::vector<std::string>& args = built.Find("gpu")->edits.hooks.at(0).args;
+  ASSERT_GE(args.size(), 7U);
+  EXPECT_EQ(args[4], fmt::format("{}::{}/libnvidia-vulkan-producer.so", producer, folder));
+  EXPECT_EQ(args[6], fmt::format("../libnvidia-allocator.so.1::{}/gbm/nvidia-drm_gbm.so", folder));
+}
+
 TEST_F(BuildTest, AByPathLinkToAnotherGpusNodeIsNotTaken) {
   FillA100Mig(node_);
   std::filesystem::remove(node_.files.Path("/dev/dri/by-path/pci-0000:07:00.0-card"));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "cdi/hooks.h"
@@ -13,6 +14,10 @@ namespace {
 // Versions of their own, hence the pattern.
 constexpr std::array<std::string_view, 3> kPlatformLibraries = {
     "libnvidia-egl-gbm.so.*.*", "libnvidia-egl-wayland.so.*.*", "libnvidia-egl-wayland2.so.*.*"};
+
+constexpr std::string_view kAllocator = "libnvidia-allocator.so";
+constexpr std::string_view kVulkanProducer = "libnvidia-vulkan-producer.so";
+constexpr std::string_view kGlxServer = "libglxserver_nvidia.so";
 
 constexpr std::array<std::string_view, 8> kConfigFiles = {
     "glvnd/egl_vendor.d/10_nvidia.json",
@@ -69,57 +74,71 @@ std::vector<std::string> XorgFolders(const std::vector<std::string>& library_fol
                                                         "modules/updates/drivers",
                                                         "modules/updates/extensions"};
   std::vector<std::string> folders;
+  const auto add = [&](std::string_view base) {
+    for (std::string_view modules : kModules) folders.push_back(JoinPath(base, modules));
+  };
+  // The usual folders come before those of a second library folder, as upstream.
   for (const std::string& folder : library_folders) {
     folders.push_back(JoinPath(folder, "nvidia/xorg"));
-    for (std::string_view modules : kModules) {
-      folders.push_back(JoinPath(JoinPath(folder, "xorg"), modules));
+    add(JoinPath(folder, "xorg"));
+    for (std::string_view base :
+         {"/usr/lib/xorg", "/usr/lib64/xorg", "/usr/X11R6/lib", "/usr/X11R6/lib64"}) {
+      add(base);
     }
   }
-  for (std::string_view base :
-       {"/usr/lib/xorg", "/usr/lib64/xorg", "/usr/X11R6/lib", "/usr/X11R6/lib64"}) {
-    for (std::string_view modules : kModules) folders.push_back(JoinPath(base, modules));
-  }
   return folders;
+}
+
+// In NVIDIA's order, each once.
+std::vector<std::string> GraphicsLibraries(const Discovery& discovery, LibraryLocator& locator,
+                                           const DriverLibraries& driver) {
+  std::vector<std::string> patterns(kPlatformLibraries.begin(), kPlatformLibraries.end());
+  for (std::string_view name : {kAllocator, kVulkanProducer}) {
+    patterns.push_back(fmt::format("{}.{}", name, driver.version));
+  }
+  std::vector<std::string> files;
+  const auto add = [&files](const std::string& file) {
+    if (std::ranges::find(files, file) == files.end()) files.push_back(file);
+  };
+  for (const std::string& pattern : patterns) {
+    for (const std::string& file : locator.Find(pattern)) add(file);
+  }
+  for (const std::string& name :
+       {std::string("nvidia_drv.so"), fmt::format("{}.{}", kGlxServer, driver.version)}) {
+    for (const std::string& folder : XorgFolders(driver.folders)) {
+      std::string path = JoinPath(folder, name);
+      if (!discovery.driver().IsFile(path)) continue;
+      add(path);
+      break;
+    }
+  }
+  return files;
 }
 
 }  // namespace
 
 Edits DiscoverGraphics(const Discovery& discovery, LibraryLocator& locator,
                        const DriverLibraries& driver) {
-  const Options& options = discovery.options();
   Edits edits;
   std::vector<std::string> links;
-  for (std::string_view pattern : kPlatformLibraries) {
-    for (const std::string& file : locator.Find(pattern)) AddMount(discovery, file, edits);
-  }
-  // The allocator is GBM's backend under another name. It is mounted with the driver's libraries.
-  std::string allocator = fmt::format("libnvidia-allocator.so.{}", driver.version);
-  for (const std::string& file : locator.Find(allocator)) {
-    if (BaseName(file) != allocator) continue;
-    links.push_back(SymlinkArg("../libnvidia-allocator.so.1",
-                               JoinPath(ParentPath(file), "gbm/nvidia-drm_gbm.so")));
-  }
-  // Programs open these two without a version.
-  auto add = [&](const std::string& file, std::string_view name) {
+  for (const std::string& file : GraphicsLibraries(discovery, locator, driver)) {
+    const std::string_view name = BaseName(file);
+    const auto is = [&](std::string_view library) {
+      return name == fmt::format("{}.{}", library, driver.version);
+    };
+    if (is(kAllocator)) {
+      // GBM's backend under another name. It is mounted with the driver's libraries.
+      links.push_back(SymlinkArg("../libnvidia-allocator.so.1",
+                                 JoinPath(ParentPath(file), "gbm/nvidia-drm_gbm.so")));
+      continue;
+    }
     AddMount(discovery, file, edits);
-    if (BaseName(file) == fmt::format("{}.{}", name, driver.version)) {
-      links.push_back(SymlinkArg(BaseName(file), JoinPath(ParentPath(file), name)));
-    }
-  };
-  for (const std::string& file :
-       locator.Find(fmt::format("libnvidia-vulkan-producer.so.{}", driver.version))) {
-    add(file, "libnvidia-vulkan-producer.so");
-  }
-  for (const std::string& name :
-       {std::string("nvidia_drv.so"), fmt::format("libglxserver_nvidia.so.{}", driver.version)}) {
-    for (const std::string& folder : XorgFolders(driver.folders)) {
-      std::string path = JoinPath(folder, name);
-      if (!discovery.driver().IsFile(path)) continue;
-      add(path, "libglxserver_nvidia.so");
-      break;
+    // Programs open these two without a version.
+    for (std::string_view library : {kVulkanProducer, kGlxServer}) {
+      if (is(library)) links.push_back(SymlinkArg(name, JoinPath(ParentPath(file), library)));
     }
   }
-  AddSymlinkHook(options, links, edits);
+  AddSymlinkHook(discovery.options(), links, edits);
   AddConfigFiles(discovery, edits);
   AddVulkanFiles(discovery, edits);
   return edits;
