@@ -27,6 +27,10 @@ Result<std::string> ReadConfigFile(const std::string& path) {
   if (S_ISDIR(info.st_mode)) {
     return Error(Code::kInvalidArgument, "is a folder: want a file, YAML or JSON");
   }
+  // Read without waiting, an empty pipe would look like an empty configuration.
+  if (S_ISFIFO(info.st_mode)) {
+    return Error(Code::kInvalidArgument, "is a pipe: want a file, YAML or JSON");
+  }
   std::string text;
   char chunk[16384];
   while (true) {

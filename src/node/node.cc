@@ -164,7 +164,7 @@ void Node::OpenControl() {
                               settings().plugin.socket_dir);
   if (opened.ok()) {
     control_ = *std::move(opened);
-  } else if (limit_.Allow("control")) {
+  } else if (!socket_folder_missing_ && limit_.Allow("control")) {
     log::Warning("no control socket: ndp health, release and resume cannot reach this instance",
                  {{"why", opened.error().message()}});
   }
@@ -205,9 +205,7 @@ void Node::WatchFolders() {
   socket_watch_ = os::DirWatch::Open(
       deps_.loop, sockets,
       [this](Change change, std::string_view name) { OnSocketFolder(change, name); });
-  if (std::error_code ec; !std::filesystem::is_directory(sockets, ec)) {
-    log::Warning("the socket folder is missing: waiting for it", {{"folder", sockets}});
-  }
+  TellSocketFolder();
   for (const char* folder : {"/dev", "/dev/nvidia-caps", "/dev/nvidia-caps-imex-channels"}) {
     device_watches_.push_back(os::DirWatch::Open(
         deps_.loop, devices_.Path(folder), [this](Change change, std::string_view name) {
@@ -242,7 +240,23 @@ void Node::WatchSpecs() {
       });
 }
 
+void Node::TellSocketFolder() {
+  const std::string& folder = settings().plugin.socket_dir;
+  std::error_code ec;
+  const auto status = std::filesystem::status(folder, ec);
+  const bool missing = !std::filesystem::is_directory(status);
+  if (std::exchange(socket_folder_missing_, missing) == missing) return;
+  if (!missing) {
+    log::Info("the socket folder is there", {{"folder", folder}});
+  } else if (std::filesystem::exists(status)) {
+    log::Warning("the socket folder is no folder: waiting for one", {{"folder", folder}});
+  } else {
+    log::Warning("the socket folder is missing: waiting for it", {{"folder", folder}});
+  }
+}
+
 void Node::OnSocketFolder(os::DirWatch::Change change, std::string_view name) {
+  if (change == os::DirWatch::Change::kLookAgain) TellSocketFolder();
   // A resource's server may be retired by what follows.
   for (auto& [resource, server] : servers_) server->OnFolderEvent(change, name);
   if (name == kCheckpoint || change == os::DirWatch::Change::kLookAgain) ScheduleReconcile();
@@ -420,6 +434,7 @@ void Node::Adopt(config::Loaded next) {
 }
 
 void Node::Poll() {
+  TellSocketFolder();
   for (auto& [resource, server] : servers_) server->Poll();
   // Pods come and go without a sign where the folder cannot be watched.
   ScheduleReconcile();

@@ -74,6 +74,7 @@ class Node {
   void ExitWhereStale();
   void WatchFolders();
   void WatchSpecs();
+  void TellSocketFolder();
   void OnSocketFolder(os::DirWatch::Change change, std::string_view name);
   void OnSignal(int signal);
   void Stop(int code);
@@ -154,7 +155,8 @@ class Node {
   std::unique_ptr<os::DirWatch> spec_watch_;                          // null without CDI
   std::map<std::string, std::unique_ptr<os::DirWatch>> mps_watches_;  // by resource
   std::unique_ptr<FileWatch> config_watch_;
-  bool unwatched_ = false;  // told that inotify does not work
+  bool unwatched_ = false;              // told that inotify does not work
+  bool socket_folder_missing_ = false;  // and told
   std::vector<os::EventLoop::Handle> signals_;
   os::EventLoop::Handle poll_timer_;
   os::EventLoop::Handle leave_timer_;

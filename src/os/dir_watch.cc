@@ -15,6 +15,9 @@ namespace {
 constexpr std::uint32_t kEntries =
     IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_CLOSE_WRITE;
 constexpr std::uint32_t kFolder = IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+// A folder that is removed says so itself only when nobody holds it any more, and a socket that was
+// bound in it does.
+constexpr std::uint32_t kOfParent = IN_DELETE | IN_MOVED_FROM | IN_ONLYDIR;
 
 DirWatch::Change ToChange(std::uint32_t mask) {
   if ((mask & IN_CREATE) != 0) return DirWatch::Change::kCreated;
@@ -81,9 +84,14 @@ void DirWatch::Arm() {
       missing = std::exchange(target, target.parent_path());
     }
     const int error = errno;
-    if (watch_ >= 0 && watch_ != watch) inotify_rm_watch(fd_.get(), watch_);
+    for (const int old : {watch_, parent_}) {
+      if (old >= 0 && old != watch) inotify_rm_watch(fd_.get(), old);
+    }
     watch_ = watch;
     watching_ = watch >= 0 && missing.empty();
+    parent_ = watching_ && folder_.has_parent_path() && folder_ != folder_.root_path()
+                  ? inotify_add_watch(fd_.get(), folder_.parent_path().c_str(), kOfParent)
+                  : -1;
     errno = error;
     // An ancestor is watched: what is missing may have come between the two calls.
     std::error_code ignored;
@@ -103,6 +111,14 @@ void DirWatch::Read() {
     at += static_cast<ssize_t>(sizeof event + event.len);
     if ((event.mask & IN_Q_OVERFLOW) != 0) {
       look_again = true;
+    } else if (event.wd == parent_) {
+      if ((event.mask & IN_IGNORED) != 0) {
+        parent_ = -1;
+      } else if (event.len > 0 && folder_.filename() == name) {
+        Arm();
+        if (watch_ < 0) Fail(errno);
+        look_again = true;
+      }
     } else if (event.wd != watch_) {
       continue;  // of a watch that was given up
     } else if ((event.mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT)) != 0 ||

@@ -55,7 +55,8 @@ class DirWatch {
   Duration poll_;
   bool watching_ = false;
   std::string trouble_;
-  int watch_ = -1;  // inotify's id of the folder or of the ancestor
+  int watch_ = -1;   // inotify's id of the folder or of the ancestor
+  int parent_ = -1;  // of the folder's parent, while the folder itself is watched
   UniqueFd fd_;
   EventLoop::Handle ready_;
   EventLoop::Handle poll_timer_;  // while there is trouble

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "os/unix_socket.h"
 #include "testing/run_until.h"
 #include "testing/temp_dir.h"
 
@@ -73,6 +74,21 @@ TEST_F(DirWatchTest, AFolderThatIsRemovedAndMadeAgainIsWatchedAgain) {
     dir_.Write("x/a", "");
     EXPECT_TRUE(Sees(Change::kCreated, "a"));
   }
+}
+
+TEST_F(DirWatchTest, AFolderThatASocketHoldsIsMissedAllTheSame) {
+  std::filesystem::create_directory(dir_ / "x");
+  auto socket = UnixSocketFile::Open(dir_ / "x/s", 0600);
+  ASSERT_TRUE(socket.ok());
+  const auto watch = Open(dir_ / "x");
+  std::filesystem::remove_all(dir_ / "x");
+  EXPECT_TRUE(Sees(Change::kLookAgain));
+  EXPECT_FALSE(watch->watching());
+  std::filesystem::create_directory(dir_ / "x");
+  EXPECT_TRUE(Sees(Change::kLookAgain));
+  EXPECT_TRUE(watch->watching());
+  dir_.Write("x/a", "");
+  EXPECT_TRUE(Sees(Change::kCreated, "a"));
 }
 
 TEST_F(DirWatchTest, AFolderThatIsReplacedByAnotherIsFollowed) {

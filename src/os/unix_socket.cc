@@ -64,7 +64,12 @@ Result<UnixSocketFile> UnixSocketFile::Open(const std::filesystem::path& path, m
   if (!fd) return ErrnoError(errno, context + ": socket");
   unlink(temporary.c_str());  // left by an earlier process with our id
   if (bind(fd.get(), address.get(), sizeof address.name) != 0) {
-    return ErrnoError(errno, context + ": bind");
+    const Error error = ErrnoError(errno, context + ": bind");
+    std::error_code ec;
+    const bool there = std::filesystem::is_directory(path.parent_path(), ec);
+    // Some file systems, such as /proc, say ENOENT to whoever makes a file in a folder of theirs.
+    return error.code() == Code::kNotFound && there ? Error(Code::kUnsupported, error.message())
+                                                    : error;
   }
   const auto failed = [&](const char* what) {
     const Error error = ErrnoError(errno, context + ": " + what);

@@ -7,6 +7,12 @@
 #include "plugin/socket_name.h"
 
 namespace ndp::plugin {
+namespace {
+
+// Of a socket that cannot be made. Who watches the folder tells it once, for all resources.
+bool IsFolderMissing(const Status& made) { return made.error().code() == Code::kNotFound; }
+
+}  // namespace
 
 Registration::Registration(Host& host, const Clock& clock, Options options)
     : host_(host), clock_(clock), options_(std::move(options)), random_(options_.seed) {}
@@ -23,7 +29,7 @@ void Registration::Attempt() {
   phase_ = Phase::kConnecting;
   if (current_.empty()) NewEndpoint();
   if (const Status made = host_.EnsureSocket(current_); !made.ok()) {
-    return ConnectLater(made.error());
+    return ConnectLater(made.error(), IsFolderMissing(made));
   }
   if (!options_.with_kubelet) {
     connect_delay_ = kFirstConnectDelay;
@@ -53,8 +59,8 @@ void Registration::NewEndpoint() {
   } while (!endpoints_.try_emplace(current_).second);
 }
 
-void Registration::ConnectLater(const Error& error) {
-  NoteTrouble(error.message());
+void Registration::ConnectLater(const Error& error, bool told) {
+  NoteTrouble(error.message(), told);
   TryLater(connect_delay_);
   connect_delay_ = std::min<Duration>(connect_delay_ * 2, kLongestDelay);
 }
@@ -190,7 +196,7 @@ void Registration::CheckSockets() {
   for (const auto& [name, endpoint] : endpoints_) {
     const Status made = host_.EnsureSocket(name);
     if (made.ok()) continue;
-    NoteTrouble(made.error().message());
+    NoteTrouble(made.error().message(), IsFolderMissing(made));
     repair_at_ = clock_.Now() + repair_delay_;
   }
   repair_delay_ =
@@ -262,10 +268,10 @@ Registration::State Registration::state() const {
   return state;
 }
 
-// The same trouble again and again is one warning.
-void Registration::NoteTrouble(const std::string& message) {
+// The same trouble again and again is one warning; `told`: by somebody else.
+void Registration::NoteTrouble(const std::string& message, bool told) {
   last_error_ = message;
-  const bool known = message == logged_error_;
+  const bool known = told || message == logged_error_;
   logged_error_ = message;
   log::Write(known ? log::Level::kDebug : log::Level::kWarning, "cannot register yet",
              {{"resource", options_.resource}, {"error", message}});

@@ -32,6 +32,7 @@ class Registration {
    public:
     virtual ~Host() = default;
     // Listens under this file name, with our own file there; nothing to do where it does already.
+    // kNotFound: the folder is missing, and told by others.
     virtual Status EnsureSocket(const std::string& endpoint) = 0;
     // Stops listening and removes the file; accepted connections live on.
     virtual void RemoveSocket(const std::string& endpoint) = 0;
@@ -123,14 +124,14 @@ class Registration {
 
   void Attempt();
   void NewEndpoint();
-  void ConnectLater(const Error& error);
+  void ConnectLater(const Error& error, bool told = false);
   void TryLater(Duration delay);
   void BecomeRegistered();
   void Lose(const std::string& why);
   void DropCurrent();
   void ReleaseIfIdle(const std::string& endpoint);
   Duration Delay(int failures);
-  void NoteTrouble(const std::string& message);
+  void NoteTrouble(const std::string& message, bool told = false);
 
   Host& host_;
   const Clock& clock_;

@@ -44,6 +44,15 @@ def test_a_bad_command_line_is_refused(args, words):
         assert word in errors[0]
 
 
+def test_a_pipe_is_no_configuration(tmp_path):
+    pipe = tmp_path / "config.yaml"
+    os.mkfifo(pipe)
+    done = run(f"--config-file={pipe}")
+    assert done.returncode == 2, done
+    assert done.stderr.splitlines() == [
+        f"ndp device-plugin: configuration file {pipe}: is a pipe: want a file, YAML or JSON"]
+
+
 @pytest.mark.parametrize(("text", "words"), [
     ("version: v2\n", ["version", "v2", "v1"]),
     ("version: v1\nflags: [\n", ["line"]),

@@ -1,5 +1,6 @@
 """Nonsense by way of the sockets and the folder: one clear answer, and everything goes on."""
 
+import shutil
 import socket
 
 import pytest
@@ -64,7 +65,36 @@ def test_a_missing_folder_is_waited_for_with_one_warning(node):
     eventually(lambda: "serving a resource" in plugin.log() and plugin.get("/livez")[0] == 200, "it runs")
     eventually(lambda: node.calls().get("nvmlDeviceGetCount_v2", 0) > 10, "it goes on for a while")
     about = [line for line in plugin.log().splitlines() if " W " in line and str(node.kubelet_dir) in line]
-    assert len([line for line in about if "folder is missing" in line]) == 1, about
+    assert len(about) == 1 and "socket folder is missing" in about[0], about
+    node.start_kubelet()
+    node.wait_for(allocatable=1)
+
+
+def test_a_folder_that_goes_or_is_none_is_told_once_and_waited_for(node):
+    node.up("dgx-h100", "--gpus", "1")
+    node.kubelet_dir.mkdir()
+    plugin = node.start_plugin("--rescan-interval=50ms")
+    eventually(lambda: "serving a resource" in plugin.log() and plugin.get("/livez")[0] == 200, "it runs")
+    before = plugin.log()
+    node.kubelet_dir.rename(node.dir / "gone")
+    shutil.rmtree(node.dir / "gone")
+    eventually(lambda: "socket folder is missing" in plugin.log(), "that is told")
+    scans = node.calls()["nvmlDeviceGetCount_v2"]
+    eventually(lambda: node.calls()["nvmlDeviceGetCount_v2"] > scans + 10, "it goes on for a while")
+    added = plugin.log().removeprefix(before).splitlines()
+    about = [line for line in added if " W " in line and str(node.kubelet_dir) in line]
+    assert len(about) == 1, about
+    node.start_kubelet()
+    node.wait_for(allocatable=1)
+    eventually(lambda: "the socket folder is there" in plugin.log(), "that is told")
+
+
+def test_a_file_in_the_folders_place_is_told(node):
+    node.up("dgx-h100", "--gpus", "1")
+    node.kubelet_dir.write_text("")
+    plugin = node.start_plugin()
+    eventually(lambda: "socket folder is no folder" in plugin.log(), "that is told")
+    node.kubelet_dir.unlink()
     node.start_kubelet()
     node.wait_for(allocatable=1)
 
