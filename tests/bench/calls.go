@@ -18,7 +18,7 @@ const (
 // after them.
 func (b *bench) callsPart() part {
 	options := newRow("GetDevicePluginOptions (does nothing)", "us", "")
-	allocate := newRow("Allocate of one GPU", "us", "<= 0.8 x other")
+	allocate := newRow("Allocate of one GPU", "us", "")
 	relative := newRow("  divided by GetDevicePluginOptions, median of 5 runs", "", "<= 1.15")
 	all := newRow("Allocate of eight GPUs", "us", "")
 	preferred := newRow("GetPreferredAllocation of 4 in 8", "us", "")
@@ -62,7 +62,7 @@ func (b *bench) callsPart() part {
 		spans := make([][]time.Duration, len(kinds))
 		var ratios []float64
 		for range runs {
-			nothing, one, err := medianPair(kinds[0].call, kinds[1].call, callsPerRun)
+			nothing, one, err := inTurn(kinds[0].call, kinds[1].call, callsPerRun)
 			if err != nil {
 				return v.explain(err)
 			}
@@ -103,21 +103,6 @@ func repeat(count int, call func() error) func() error {
 		}
 		return nil
 	}
-}
-
-// medianPair calls both in turn: the machine's own changes of pace meet both alike.
-func medianPair(first, second func() error, count int) (time.Duration, time.Duration, error) {
-	var spans [2][]time.Duration
-	for range count {
-		for i, call := range []func() error{first, second} {
-			begin := time.Now()
-			if err := call(); err != nil {
-				return 0, 0, err
-			}
-			spans[i] = append(spans[i], time.Since(begin))
-		}
-	}
-	return median(spans[0]), median(spans[1]), nil
 }
 
 func medianCall(call func() error, count int) (time.Duration, error) {

@@ -38,7 +38,7 @@ type part struct {
 
 func (b *bench) parts() []part {
 	return []part{
-		b.startPart(), b.updatePart(), b.faultPart(), b.callsPart(), b.slowLinksPart(), b.policyPart(),
+		b.startPart(), b.updatePart(), b.faultPart(), b.callsPart(), b.turnsPart(), b.slowLinksPart(), b.policyPart(),
 		b.replicasPart(), b.idlePart(), b.migMemoryPart(), b.migIdlePart(), b.repartitionPart(),
 		b.filesPart(), b.sizePart(),
 	}

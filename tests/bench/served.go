@@ -88,7 +88,11 @@ func (v *served) explain(err error) error {
 func (v *served) pid() int { return v.program.cmd.Process.Pid }
 
 func (v *served) allocate(ctx context.Context, resource string, ids []string) error {
-	_, err := v.kubelet.plugin(resource).Allocate(ctx, &pluginapi.AllocateRequest{
+	return allocateOf(ctx, v.kubelet.plugin(resource), ids)
+}
+
+func allocateOf(ctx context.Context, plugin pluginapi.DevicePluginClient, ids []string) error {
+	_, err := plugin.Allocate(ctx, &pluginapi.AllocateRequest{
 		ContainerRequests: []*pluginapi.ContainerAllocateRequest{{DevicesIds: ids}},
 	})
 	return err
