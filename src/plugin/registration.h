@@ -68,7 +68,7 @@ class Registration {
   static constexpr Duration kLongestStreamWithin = std::chrono::seconds(30);
   // A kubelet up to 1.36 that hears of a peer's end after our Register closes our connection for
   // the peer's, without a sign to us: so soon after a peer's end no stream probably means that.
-  static constexpr Duration kStreamAfterPeer = std::chrono::milliseconds(100);
+  static constexpr Duration kStreamAfterPeer = std::chrono::milliseconds(30);
 
   Registration(Host& host, const Clock& clock, Options options);
 

@@ -13,7 +13,7 @@ import (
 )
 
 // How often an update is measured.
-const updates = 11
+const updates = 7
 
 // updatePart measures a rolling update as kubelets up to 1.36 see it: when one of two instances
 // ends, they take the other one's connection for its, and have no GPU until that has registered
