@@ -89,8 +89,10 @@ void Registration::OnRegistered(const std::string& name, const Status& result) {
 
   // The stream is the proof: a kubelet that was slow may have taken us after the deadline.
   if (result.ok() || endpoint.primary_alive()) return BecomeRegistered();
-  NoteTrouble(result.error().message());
+  const bool excused = std::exchange(excused_, false);
+  NoteTrouble(result.error().message(), excused);
   DropCurrent();
+  if (excused) return Attempt();
   ++failures_;
   TryLater(Delay(failures_));
 }
@@ -141,6 +143,7 @@ void Registration::Lose(const std::string& why) {
   log::Warning("registration lost", {{"resource", options_.resource}, {"why", why}});
   if (clock_.Now() - *registered_at_ >= kStable) failures_ = 0;
   DropCurrent();
+  if (std::exchange(excused_, false)) return Attempt();
   const Duration delay = Delay(failures_++);
   if (delay == Duration::zero()) return Attempt();
   TryLater(delay);
@@ -208,6 +211,7 @@ void Registration::OnPeerEnded(WallTime made) {
   if (phase_ == Phase::kRegistering || made + kSameTime < sent_at_) return host_.Resend();
   log::Info("registering anew: a newer instance has ended", {{"resource", options_.resource}});
   stream_within_ = kStreamAfterPeer;
+  excused_ = true;
   DropCurrent();
   Attempt();
 }

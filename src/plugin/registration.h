@@ -147,6 +147,9 @@ class Registration {
   Duration connect_delay_ = kFirstConnectDelay;
   Duration repair_delay_ = kFirstConnectDelay;
   Duration stream_within_ = kStreamWithin;
+  // A peer has ended: the next failure may be the kubelet's way of hearing of it, and is retried at
+  // once.
+  bool excused_ = false;
 
   std::optional<MonoTime> attempt_at_;
   std::optional<MonoTime> repair_at_;

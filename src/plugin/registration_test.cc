@@ -125,6 +125,26 @@ TEST_F(RegistrationTest, WithoutAStreamAfterAPeersEndItRegistersAgainSoon) {
   EXPECT_TRUE(machine_.state().registered);
 }
 
+// It closes our connection for the peer's in the midst of our Register: no reason to wait, once.
+TEST_F(RegistrationTest, WhatFailsAtAPeersEndIsRetriedAtOnceWhateverFailedBefore) {
+  Up();
+  const Error closed(Code::kUnavailable, "GetDevicePluginOptions: CANCELLED");
+  machine_.OnPeerEnded(clock_.Wall());
+  machine_.OnRegistered(host_.registers.back(), closed);
+  EXPECT_THAT(host_.registers, SizeIs(3));
+  machine_.OnRegistered(host_.registers.back(), closed);
+  EXPECT_THAT(host_.registers, SizeIs(3));
+  Advance(2 * Registration::kFirstDelay);
+  EXPECT_THAT(host_.registers, SizeIs(4));
+  // And while the registrations before are recent losses:
+  Registered();
+  machine_.OnPeerEnded(clock_.Wall());
+  machine_.OnRegistered(host_.registers.back(), kOk);
+  EXPECT_THAT(host_.registers, SizeIs(5));
+  Advance(Registration::kStreamAfterPeer);
+  EXPECT_THAT(host_.registers, SizeIs(6));
+}
+
 TEST_F(RegistrationTest, TheStreamMayComeBeforeTheAnswer) {
   host_.kubelet = Inode(7);
   machine_.Start();
