@@ -1,0 +1,60 @@
+"""Options and commands of the kubelet stand-in that no other test needs, with the real plugin."""
+
+import json
+import subprocess
+
+from simnode import BIN, GPU, eventually
+
+
+def ctl(node, command):
+    done = subprocess.run([str(BIN / "ndp-sim"), "kubelet-ctl", "--dir", str(node.dir), command],
+                          capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_a_resource_without_a_plugin_is_forgotten_after_the_time_told(node):
+    node.up("pcie-t4")
+    node.start_kubelet("1.37", "--forget-after", "300ms")
+    plugin = node.start_plugin()
+    node.wait_for(capacity=4, allocatable=4)
+    plugin.kill()
+    eventually(lambda: GPU not in node.resources(), "the resource is forgotten")
+    # It is counted with all of its devices until then.
+    seen = [event["resources"].get(GPU) for event in node.events("node")]
+    assert {"capacity": 4, "allocatable": 0} in seen
+
+
+def test_the_seed_decides_the_order_of_ids(node):
+    def asked(seed):
+        node.start_kubelet("1.37", "--seed", str(seed))
+        plugin = node.start_plugin()
+        node.wait_for(capacity=8, allocatable=8)
+        node.allocate(3)
+        node.do("release", pod="pod")
+        plugin.stop()
+        node.do("quit")
+        node.kubelet.wait(60)
+        (event,) = node.events("preferred")
+        (node.dir / "kubelet.log").unlink()
+        return event["available"]
+
+    node.up("dgx-h100")
+    first, again, other = asked(1), asked(1), asked(2)
+    assert first == again and first != other and sorted(first) == sorted(other)
+
+
+def test_commands_by_another_process(node):
+    node.up("pcie-t4")
+    node.start_kubelet("1.34", "--no-stdin")
+    node.start_plugin()
+    node.wait_for(capacity=4, allocatable=4)
+    assert ctl(node, "status")[1]["resources"][GPU]["capacity"] == 4
+    rc, answer = ctl(node, json.dumps({"command": "allocate", "resource": GPU, "count": 5}))
+    assert rc == 1 and not answer["ok"] and answer["error"]
+    rc, answer = ctl(node, json.dumps({"command": "restart", "down_ms": 300}))
+    assert rc == 0
+    gone, back = node.events("stopped")[-1], node.events("listening")[-1]
+    assert node.seconds(back) - node.seconds(gone) >= 0.3
+    node.wait_for(capacity=4, allocatable=4)
+    assert ctl(node, "quit")[0] == 0
+    assert node.kubelet.wait(60) == 0
