@@ -163,7 +163,14 @@ Result<UniqueFd> ConnectUnix(const std::filesystem::path& path) {
   while (connect(fd.get(), address.get(), sizeof address.name) != 0) {
     if (errno == EINTR) continue;
     if (errno == EAGAIN) return Error(Code::kDeadlineExceeded, context + ": its queue is full");
-    return ErrnoError(errno, context);
+    const Error error = ErrnoError(errno, context);
+    std::error_code ec;
+    const auto status = std::filesystem::status(path, ec);
+    // A mount makes a folder where it finds nothing; the kernel calls that refused, too.
+    if (!std::filesystem::exists(status) || std::filesystem::is_socket(status)) return error;
+    return Error(error.code(), context + ": " +
+                                   (std::filesystem::is_directory(status) ? "a folder" : "a file") +
+                                   ", want a socket");
   }
   return fd;
 }

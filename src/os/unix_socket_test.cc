@@ -126,7 +126,13 @@ TEST_F(UnixSocketTest, EachFailureHasItsCode) {
   auto listener = Open();
   listener->LeaveFile();
   listener.reset();
-  EXPECT_THAT(ConnectUnix(dir_ / "s"), IsError(Code::kUnavailable));
+  EXPECT_THAT(ConnectUnix(dir_ / "s"),
+              IsErrorThat(Code::kUnavailable, testing::HasSubstr("refused")));
+  dir_.Write("file", "");
+  EXPECT_THAT(ConnectUnix(dir_ / "file"),
+              IsErrorThat(Code::kUnavailable, testing::HasSubstr("file: a file, want a socket")));
+  EXPECT_THAT(ConnectUnix(dir_.path()),
+              IsErrorThat(Code::kUnavailable, testing::HasSubstr("a folder, want a socket")));
   EXPECT_THAT(UnixListener::Open(*loop_, {.path = dir_ / "none/s"}, [](UniqueFd) {}),
               IsErrorThat(Code::kNotFound, testing::HasSubstr("none/s")));
 }

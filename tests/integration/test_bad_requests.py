@@ -89,6 +89,17 @@ def test_a_folder_that_goes_or_is_none_is_told_once_and_waited_for(node):
     eventually(lambda: "the socket folder is there" in plugin.log(), "that is told")
 
 
+def test_a_folder_in_the_kubelets_place_is_told_and_waited_out(node):
+    """A pod's mount makes it, where the kubelet is not there yet."""
+    node.up("dgx-h100", "--gpus", "1")
+    (node.kubelet_dir / "kubelet.sock").mkdir(parents=True)
+    plugin = node.start_plugin()
+    eventually(lambda: "kubelet.sock: a folder, want a socket" in plugin.log(), "that is told")
+    (node.kubelet_dir / "kubelet.sock").rmdir()
+    node.start_kubelet()
+    node.wait_for(allocatable=1)
+
+
 def test_a_file_in_the_folders_place_is_told(node):
     node.up("dgx-h100", "--gpus", "1")
     node.kubelet_dir.write_text("")
