@@ -40,7 +40,8 @@ void PeerLines::OnReadable(const std::string& name) {
   char greeting[1024];  // a gRPC server speaks first
   const ssize_t got = recv(line.fd.get(), greeting, sizeof greeting, MSG_DONTWAIT);
   if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) return;
-  const std::string ended = name;  // it goes with the watch
+  // `name` goes with the watch.
+  const std::string ended = name;  // NOLINT(performance-unnecessary-copy-initialization)
   line.watch.Cancel();
   line.fd.Reset();
   broken_(ended);
