@@ -244,6 +244,30 @@ TEST_F(BuildTest, TegraIsKnownByItsOneId) {
   EXPECT_THAT(Names(Run()), ElementsAre("tegra"));
 }
 
+// As upstream: `*` in any part of a path of any type, and devices by their names in /dev.
+TEST_F(BuildTest, TegraEntriesMayBePatterns) {
+  FillTegra(node_);
+  const std::string csv = "/etc/nvidia-container-runtime/host-files-for-container.d/";
+  node_.files.Folder("/dev/dri");
+  node_.files.File(csv + "devices.csv", "dev, nvmap\ndev, /dev/*/card*\n");
+  node_.files.File(csv + "drivers.csv",
+                   "lib, /usr/lib/*/nvidia/*.so.1.1\nsym, /usr/lib/*/libcuda.so\n"
+                   "sym, /usr/lib/aarch64-linux-gnu/nvi*\ndir, /usr/*/vulkan\n");
+  const Built built = Run();
+  const Spec* spec = built.Find("gpu");
+  ASSERT_NE(spec, nullptr);
+  EXPECT_THAT(spec->devices.at(0).edits.device_nodes,
+              ElementsAre(Field(&DeviceNode::path, "/dev/nvmap"),
+                          Field(&DeviceNode::path, "/dev/dri/card0")));
+  EXPECT_THAT(spec->edits.mounts,
+              ElementsAre(Field(&Mount::container_path, "/etc/nv_tegra_release"),
+                          Field(&Mount::container_path, "/usr/share/vulkan"),
+                          Field(&Mount::container_path,
+                                "/usr/lib/aarch64-linux-gnu/nvidia/libcuda.so.1.1")));
+  EXPECT_THAT(spec->edits.hooks.at(1).args,
+              testing::Contains("nvidia/libcuda.so::/usr/lib/aarch64-linux-gnu/libcuda.so"));
+}
+
 TEST_F(BuildTest, TegraWithoutCsvFilesSaysWhatIsMissing) {
   node_.inventory.platform = inventory::Platform::kTegra;
   EXPECT_THAT(Run().gpu_trouble, HasSubstr("host-files-for-container.d"));

@@ -20,6 +20,8 @@ namespace {
 // The kernel's own limit (MAXSYMLINKS).
 constexpr int kMaxLinks = 40;
 constexpr std::size_t kMostMatches = 1024;
+// Of all patterns together. Those of a driver's own files come to a few hundred.
+constexpr std::size_t kMostExamined = 20'000;
 
 std::optional<std::string> ReadLinkAt(const std::string& file) {
   std::array<char, PATH_MAX> target{};
@@ -151,18 +153,47 @@ const std::vector<std::string>& DriverRoot::List(const std::string& real_folder)
 }
 
 std::vector<std::string> DriverRoot::Glob(std::string_view folder, std::string_view pattern) const {
+  return GlobKind(folder, pattern, /*folders=*/false);
+}
+
+std::vector<std::string> DriverRoot::GlobFolders(std::string_view pattern) const {
+  std::vector<std::string> found = {"/"};
+  for (std::string_view part : Split(pattern, '/')) {
+    if (part.empty()) continue;
+    std::vector<std::string> next;
+    for (const std::string& folder : found) {
+      for (std::string& path : GlobKind(folder, part, /*folders=*/true)) {
+        if (next.size() < kMostMatches) next.push_back(std::move(path));
+      }
+    }
+    found = std::move(next);
+  }
+  return found;
+}
+
+std::vector<std::string> DriverRoot::GlobKind(std::string_view folder, std::string_view pattern,
+                                              bool folders) const {
   std::vector<std::string> found;
+  const auto fits = [&](const std::string& path) {
+    return folders ? IsDirectory(path) : IsFile(path);
+  };
   if (pattern.find('*') == std::string_view::npos) {
     std::string path = JoinPath(folder, pattern);
-    if (IsFile(path)) found.push_back(std::move(path));
+    if (fits(path)) found.push_back(std::move(path));
     return found;
   }
   auto real = ResolveFolder(CleanPath(folder));
   if (!real) return found;
   for (const std::string& name : List(*real)) {
     if (!WildcardMatch(pattern, name) || !IsPrintablePath(name)) continue;
+    if (examined_ == kMostExamined) {
+      Note(fmt::format("{}/{}: {} names were looked at before: the rest is left out", folder,
+                       pattern, kMostExamined));
+      break;
+    }
+    ++examined_;
     std::string path = JoinPath(folder, name);
-    if (!IsFile(path)) continue;
+    if (!fits(path)) continue;
     if (found.size() == kMostMatches) {
       Note(fmt::format("{}: more than {} files match {}: the rest is left out", folder,
                        kMostMatches, pattern));

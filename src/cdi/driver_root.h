@@ -39,7 +39,11 @@ class DriverRoot {
   // `folder`/<name> for each file whose name matches (`*` alone is special), links to files too,
   // sorted by name. Names that no specification can hold are left out. Not resolved. At most 1024,
   // with a note: no driver has so many, and more would cost minutes here and in every container.
+  // Nor are more than 20000 names looked at in the life of this object.
   std::vector<std::string> Glob(std::string_view folder, std::string_view pattern) const;
+
+  // The same for folders, of a whole path: `*` may stand in any part of it.
+  std::vector<std::string> GlobFolders(std::string_view pattern) const;
 
   // Regular files alone: opening a device node can do things.
   Result<std::string> Read(std::string_view path) const;
@@ -57,6 +61,8 @@ class DriverRoot {
   std::string FileOf(std::string_view clean) const;
   Result<std::string> ResolveRegular(std::string_view path) const;
   std::optional<std::string> ResolveFolder(std::string_view folder) const;
+  std::vector<std::string> GlobKind(std::string_view folder, std::string_view pattern,
+                                    bool folders) const;
   const std::vector<std::string>& List(const std::string& real_folder) const;
   // `leaves`: set where a link does that when it is followed from outside the root.
   std::optional<std::string> Walk(std::string_view path, int& links_left,
@@ -67,6 +73,7 @@ class DriverRoot {
   mutable std::map<std::string, std::optional<std::string>, std::less<>> folders_;
   mutable std::map<std::string, std::vector<std::string>> listings_;  // by real path
   mutable std::vector<std::string> notes_;
+  mutable std::size_t examined_ = 0;  // names that matched a pattern
 };
 
 }  // namespace ndp::cdi

@@ -54,6 +54,31 @@ TEST_F(DriverRootTest, APathToFollowFromOutsideStaysInTheRoot) {
   EXPECT_EQ(root_.Followable("/nothing"), "/nothing");
 }
 
+TEST_F(DriverRootTest, FoldersByPatternInAnyPart) {
+  node_.Folder("/usr/lib/a/nvidia");
+  node_.Folder("/usr/lib/b/nvidia/x");
+  node_.Folder("/usr/lib/c/other");
+  node_.File("/usr/lib/d");
+  node_.Link("/usr/lib/e", "a");
+  EXPECT_THAT(root_.GlobFolders("/usr/lib/*/nvidia"),
+              ElementsAre("/usr/lib/a/nvidia", "/usr/lib/b/nvidia", "/usr/lib/e/nvidia"));
+  EXPECT_THAT(root_.GlobFolders("/usr/*/b/nvidia/*"), ElementsAre("/usr/lib/b/nvidia/x"));
+  EXPECT_THAT(root_.GlobFolders("/usr/lib/a"), ElementsAre("/usr/lib/a"));
+  EXPECT_THAT(root_.GlobFolders("/usr/lib/d"), testing::IsEmpty());
+  EXPECT_THAT(root_.GlobFolders("/"), ElementsAre("/"));
+}
+
+// Patterns that multiply: 40 * 40 names, again and again.
+TEST_F(DriverRootTest, PatternsThatWouldTakeMinutesEnd) {
+  for (int i = 0; i < 40; ++i) {
+    for (int j = 0; j < 40; ++j) node_.Folder(fmt::format("/{}/{}", i, j));
+  }
+  for (int i = 0; i < 20; ++i) root_.GlobFolders("/*/*");
+  EXPECT_THAT(root_.notes(),
+              testing::Contains(testing::HasSubstr("20000 names were looked at before")));
+  EXPECT_THAT(root_.GlobFolders("/1/2"), ElementsAre("/1/2")) << "no pattern, no limit";
+}
+
 TEST_F(DriverRootTest, MoreFilesThanADriverHasAreLeftOutAndSaid) {
   for (int i = 0; i < 1030; ++i) node_.File(fmt::format("/lib/lib{}.so.1", i));
   EXPECT_EQ(root_.Glob("/lib", "lib*.so.1").size(), 1024U);

@@ -53,17 +53,46 @@ Result<CsvEntries> ReadCsv(Discovery& discovery) {
   return entries;
 }
 
-// Devices that the pattern names; the last part of a path may hold `*`.
+bool HasWildcard(std::string_view text) { return text.find('*') != std::string_view::npos; }
+
+void AppendOnce(std::vector<std::string>& to, std::string path) {
+  if (std::ranges::find(to, path) == to.end()) to.push_back(std::move(path));
+}
+
+// Devices that the patterns name, by path or by name in /dev; `*` may stand in any part.
 std::vector<std::string> FindDevices(const Discovery& discovery,
                                      const std::vector<std::string>& patterns) {
+  const DriverRoot devices(discovery.devices());
+  std::vector<std::string> found;
+  const auto find = [&](const std::string& pattern) {
+    const std::string_view parent = ParentPath(pattern);
+    std::vector<std::string> folders = {std::string(parent)};
+    if (HasWildcard(parent)) folders = devices.GlobFolders(parent);
+    for (const std::string& folder : folders) {
+      const std::string path = JoinPath(folder, BaseName(pattern));
+      if (!HasWildcard(BaseName(path))) {
+        AppendOnce(found, path);
+        continue;
+      }
+      for (std::string& hit : GlobDevices(discovery, folder, BaseName(path))) {
+        AppendOnce(found, std::move(hit));
+      }
+    }
+  };
+  for (const std::string& pattern : patterns) {
+    find(pattern);
+    find("/dev" + pattern);
+  }
+  return found;
+}
+
+// Files that the patterns name, and links to files.
+std::vector<std::string> Matches(const DriverRoot& root, const std::vector<std::string>& patterns) {
   std::vector<std::string> found;
   for (const std::string& pattern : patterns) {
-    if (pattern.find('*') == std::string::npos) {
-      found.push_back(pattern);
-      continue;
-    }
-    for (std::string& path : GlobDevices(discovery, ParentPath(pattern), BaseName(pattern))) {
-      found.push_back(std::move(path));
+    for (const std::string& folder : root.GlobFolders(ParentPath(pattern))) {
+      for (std::string& path : root.Glob(folder, BaseName(pattern)))
+        found.push_back(std::move(path));
     }
   }
   return found;
@@ -73,26 +102,23 @@ std::vector<std::string> FindDevices(const Discovery& discovery,
 std::vector<std::string> FindFiles(const DriverRoot& root,
                                    const std::vector<std::string>& patterns) {
   std::vector<std::string> found;
-  for (const std::string& pattern : patterns) {
-    for (const std::string& hit : root.Glob(ParentPath(pattern), BaseName(pattern))) {
-      auto real = root.Resolve(hit);
-      if (!real || !IsPrintablePath(*real)) continue;
-      if (std::ranges::find(found, *real) == found.end()) found.push_back(std::move(*real));
-    }
+  for (const std::string& hit : Matches(root, patterns)) {
+    auto real = root.Resolve(hit);
+    if (real && IsPrintablePath(*real)) AppendOnce(found, *std::move(real));
   }
   return found;
 }
 
 // Each link on the way from a listed path to its file, as the host has it.
-std::vector<std::string> LinkArgs(const DriverRoot& root, const std::vector<std::string>& paths) {
+std::vector<std::string> LinkArgs(const DriverRoot& root,
+                                  const std::vector<std::string>& patterns) {
   std::vector<std::string> args;
-  for (const std::string& path : paths) {
-    if (!root.Resolve(path)) continue;  // a broken link helps nobody
+  // A broken link helps nobody.
+  for (const std::string& path : Matches(root, patterns)) {
     for (const std::string& step : root.LinkChain(path)) {
       auto target = root.ReadLink(step);
       if (!target || !IsPrintablePath(*target)) continue;
-      std::string arg = SymlinkArg(*target, step);
-      if (std::ranges::find(args, arg) == args.end()) args.push_back(std::move(arg));
+      AppendOnce(args, SymlinkArg(*target, step));
     }
   }
   return args;
@@ -115,19 +141,20 @@ Edits CommonEdits(Discovery& discovery, const inventory::Inventory& inventory,
   const Options& options = discovery.options();
   const DriverRoot& root = discovery.driver();
   Edits edits;
-  for (const std::string& folder : entries.folders) {
-    if (root.IsDirectory(folder)) AddMount(discovery, folder, edits);
+  std::vector<std::string> mounted;
+  for (const std::string& pattern : entries.folders) {
+    for (std::string& folder : root.GlobFolders(pattern)) AppendOnce(mounted, std::move(folder));
   }
   std::vector<std::string> libraries = FindFiles(root, entries.libraries);
   AddSymlinkHook(options, LibraryLinks(discovery, libraries), edits);
   std::vector<std::string> linked = FindFiles(root, entries.links);
   AddSymlinkHook(options, LinkArgs(root, entries.links), edits);
-  std::vector<std::string> files = libraries;
-  files.insert(files.end(), linked.begin(), linked.end());
-  for (const std::string& file : files) AddMount(discovery, file, edits);
+  mounted.insert(mounted.end(), libraries.begin(), libraries.end());
+  mounted.insert(mounted.end(), linked.begin(), linked.end());
+  for (const std::string& path : mounted) AddMount(discovery, path, edits);
   if (root.IsFile("/etc/nv_tegra_release")) AddMount(discovery, "/etc/nv_tegra_release", edits);
   AddCudaCompat(options, inventory, edits);
-  AddLdcacheHook(options, LdcacheFolders(files), edits);
+  AddLdcacheHook(options, LdcacheFolders(mounted), edits);
   return edits;
 }
 

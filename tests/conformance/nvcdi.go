@@ -194,6 +194,7 @@ func (c *comparison) ours() map[string][]byte {
 	var messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &messages, &messages
 	must(c.t, cmd.Start())
+	c.t.Cleanup(func() { _ = cmd.Process.Kill() }) // of no effect after its end
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	file := filepath.Join(folder, gpuFile)
@@ -204,7 +205,7 @@ func (c *comparison) ours() map[string][]byte {
 		default:
 		}
 		_, err := os.Stat(file)
-		return err == nil, fmt.Sprint(err)
+		return err == nil, fmt.Sprint(err, "; it says: ", messages.String())
 	})
 	// What it was about to write when the signal came is written too.
 	must(c.t, cmd.Process.Signal(syscall.SIGTERM))

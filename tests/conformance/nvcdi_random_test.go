@@ -3,6 +3,7 @@
 package conformance
 
 import (
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -210,5 +211,59 @@ func disarrangeFiles(t *testing.T, root string, random *rand.Rand) {
 				must(t, os.Truncate(file, info.Size()*int64(random.IntN(100))/100))
 			}
 		}
+	}
+}
+
+// CSV files of a Tegra that name anything: patterns, links to links, the same thing twice.
+func TestNVIDIAsSpecOfDisarrangedTegras(t *testing.T) {
+	onNode(t, "jetson", func(n *node) {
+		compareDisarranged(t, n, []string{"usr", "etc", "dev"},
+			[]string{"--device-discovery-strategy=tegra", "--device-id-strategy=index"},
+			func(random *rand.Rand) { disarrangeTegra(t, n.driverRoot(), random) })
+	})
+}
+
+func disarrangeTegra(t *testing.T, root string, random *rand.Rand) {
+	t.Helper()
+	const folder = "/usr/lib/aarch64-linux-gnu/nvidia"
+	paths := []string{folder + "/libcuda.so.1.1", folder + "/libnvrm_gpu.so", folder + "/libcuda.so.1",
+		"/usr/lib/aarch64-linux-gnu/libcuda.so", "/usr/share/glvnd/egl_vendor.d", "/dev/nvmap",
+		"/dev/nvhost-gpu", "/not/there", "/etc/nv_tegra_release"}
+	pick := func(list []string) string { return list[random.IntN(len(list))] }
+	version := []string{"", ".1", ".1.1", ".so", ".so.1", ".so.1.2", ".so.540.4.0"}
+	for i := range random.IntN(8) {
+		path := fmt.Sprintf("%s/lib%c%s", folder, 'a'+i, pick(version))
+		if random.IntN(3) == 0 {
+			path = fmt.Sprintf("/usr/lib/aarch64-linux-gnu/lib%c%s", 'a'+i, pick(version))
+		}
+		inside := filepath.Join(root, path)
+		switch random.IntN(4) {
+		case 0:
+			content, err := os.ReadFile(filepath.Join(root, folder, "libcuda.so.1.1"))
+			must(t, err)
+			must(t, os.WriteFile(inside, content, 0o755))
+		case 1:
+			must(t, os.Symlink(pick(paths), inside))
+		case 2:
+			target, err := filepath.Rel(filepath.Dir(path), pick(paths))
+			must(t, err)
+			must(t, os.Symlink(target, inside))
+		case 3:
+			must(t, os.Mkdir(inside, 0o755))
+		}
+		paths = append(paths, path)
+	}
+	paths = append(paths, folder+"/*", folder+"/*.so*", "/usr/lib/*/nvidia/lib*", "/dev/nvhost-*", "/dev/*",
+		"/usr/share/glvnd/*", folder+"//libcuda.so.1", "relative/path", "")
+	for _, name := range []string{"devices.csv", "drivers.csv", "l4t.csv"} {
+		var text strings.Builder
+		for range random.IntN(12) {
+			fmt.Fprintf(&text, pick([]string{"%s, %s\n", "%s,%s\n", " %s ,  %s \n", "%s, %s, more\n", "%s %s\n"}),
+				pick([]string{"dev", "lib", "lib", "sym", "sym", "dir", "file", "DEV"}), pick(paths))
+		}
+		if name == "devices.csv" {
+			text.WriteString("dev, /dev/nvmap\n") // without a node a device is not in our file
+		}
+		must(t, os.WriteFile(filepath.Join(root, csvFolder, name), []byte(text.String()), 0o644))
 	}
 }
