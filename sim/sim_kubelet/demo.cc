@@ -74,6 +74,13 @@ const doc::Value* FindPath(const doc::Value& value, std::initializer_list<std::s
 Demo::Demo(os::EventLoop& loop, Kubelet& kubelet, Options options)
     : loop_(loop), kubelet_(kubelet), options_(std::move(options)) {}
 
+void Demo::Abort() {
+  child_.reset();
+  health_.reset();
+  const std::lock_guard lock(files_);
+  aborted_ = true;
+}
+
 Status Demo::Tell() {
   NDP_TRY(StartPlugin());
   NDP_TRY(ShowAllocation());
@@ -103,17 +110,21 @@ Status Demo::MakeMachine() {
 }
 
 Status Demo::WaitForGpus(int allocatable) {
-  Status status = kubelet_.WaitFor({.resource = options_.resource,
-                                    .capacity = gpus_,
-                                    .allocatable = allocatable,
-                                    .endpoints = 1},
-                                   options_.limit);
-  if (!status.ok()) {
+  const Kubelet::Condition wanted{
+      .resource = options_.resource, .capacity = gpus_, .allocatable = allocatable, .endpoints = 1};
+  const MonoTime limit = SystemClock().Now() + options_.limit;
+  // In turns, since nothing comes of a plugin that has ended.
+  constexpr Duration kTurn = std::chrono::milliseconds(200);
+  while (true) {
     const bool ended = exited_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    Status status = kubelet_.WaitFor(wanted, ended ? Duration(0) : kTurn);
+    if (status.ok()) break;
+    const bool in_time = SystemClock().Now() < limit;
+    if (status.error().code() == Code::kDeadlineExceeded && in_time && !ended) continue;
     std::string why =
         fmt::format("the kubelet does not list {} of {} {}", allocatable, gpus_, options_.resource);
     if (ended) why += ", and the plugin has ended with " + exited_.get().Text();
-    return std::move(status).Context(why).Context("see " + (options_.dir / "plugin.log").string());
+    return std::move(status).Context(why);
   }
   Say("   the kubelet lists {}: {} ({} allocatable)", options_.resource, gpus_, allocatable);
   return {};
@@ -122,7 +133,7 @@ Status Demo::WaitForGpus(int allocatable) {
 Status Demo::StartPlugin() {
   Step("The device plugin starts");
   const std::filesystem::path config = options_.dir / "config.yaml";
-  NDP_TRY(os::AtomicWriteFile(config, kConfig).Context("demo"));
+  NDP_TRY(OnFiles([&] { return os::AtomicWriteFile(config, kConfig).Context("demo"); }));
   const std::string root = (options_.dir / "root").string();
   const std::vector<std::string> argv = {options_.plugin.string(),
                                          "device-plugin",
@@ -135,8 +146,8 @@ Status Demo::StartPlugin() {
                                          "--config-file",
                                          config.string()};
   Say("   $ {}", Join(argv, " "));
-  const std::filesystem::path log = options_.dir / "plugin.log";
-  NDP_TRY(const os::UniqueFd log_fd, OpenLog(log));
+  const std::filesystem::path log = LogOf(options_.dir);
+  NDP_TRY(const os::UniqueFd log_fd, OnFiles([&] { return OpenLog(log); }));
   Say("   its log, while this runs: {}", log.string());
   const MonoTime begin = SystemClock().Now();
   NDP_TRY(OnLoop(loop_.poster(), [&]() -> Status {
@@ -234,15 +245,15 @@ Status Demo::ShowFault() {
   Step("A GPU {} fails: the driver reports XID {}, \"GPU has fallen off the bus\"",
        held ? "that the pod holds" : "that no pod holds", kXid);
   const MonoTime begin = SystemClock().Now();
-  {
+  NDP_TRY(OnFiles([&]() -> Status {
     NDP_TRY(auto simulation, sim_control::Simulation::Open(options_.dir));
     sim_state::Event event{.type = 0x8,
                            .data = kXid,
                            .gi_id = sim_state::kNoInstance,
                            .ci_id = sim_state::kNoInstance};
     NDP_TRY(event.gpu, simulation.FindGpu(victim_));
-    NDP_TRY(sim_control::SendEvents(simulation, event, 1));
-  }
+    return sim_control::SendEvents(simulation, event, 1);
+  }));
   NDP_TRY(WaitForGpus(gpus_ - 1));
   Say("   {:.1f} ms after the fault; no new pod gets this GPU, and running pods are left alone",
       MillisSince(begin));
@@ -256,19 +267,21 @@ Status Demo::ShowReason() {
   Say("   why:");
   Say("   $ {}", Join(argv, " "));
   const std::filesystem::path file = options_.dir / "health.txt";
-  NDP_TRY(const os::UniqueFd output, OpenLog(file));
+  NDP_TRY(const os::UniqueFd output, OnFiles([&] { return OpenLog(file); }));
   auto ended = std::make_shared<std::promise<os::ExitStatus>>();
   std::future<os::ExitStatus> status = ended->get_future();
-  std::unique_ptr<os::Child> child;
   NDP_TRY(OnLoop(loop_.poster(), [&]() -> Status {
-    NDP_TRY(child,
-            os::Spawn(loop_, {.argv = argv, .stdout_fd = output.get(), .stderr_fd = output.get()},
-                      [ended](os::ExitStatus exit) { ended->set_value(exit); }));
+    NDP_TRY(
+        health_,
+        os::Spawn(
+            loop_,
+            {.argv = argv, .stdout_fd = output.get(), .stderr_fd = output.get(), .own_group = true},
+            [ended](os::ExitStatus exit) { ended->set_value(exit); }));
     return {};
   }));
   const bool in_time = status.wait_for(options_.limit) == std::future_status::ready;
-  OnLoop(loop_.poster(), [&child] {
-    child.reset();
+  OnLoop(loop_.poster(), [this] {
+    health_.reset();
     return true;
   });
   std::ifstream in(file);
@@ -288,11 +301,11 @@ Status Demo::ShowReason() {
 Status Demo::ShowRecovery() {
   Step("The GPU is reset, as by nvidia-smi --gpu-reset");
   const MonoTime begin = SystemClock().Now();
-  {
+  NDP_TRY(OnFiles([&]() -> Status {
     NDP_TRY(auto simulation, sim_control::Simulation::Open(options_.dir));
     NDP_TRY(const std::uint32_t slot, simulation.FindGpu(victim_));
-    NDP_TRY(sim_control::Clear(simulation, slot));
-  }
+    return sim_control::Clear(simulation, slot);
+  }));
   Say("   the plugin looks at it for a while before it trusts it again (here 3 s, by default 60 "
       "s)");
   NDP_TRY(WaitForGpus(gpus_));

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,13 @@ class Demo {
   Status Tell();  // the kubelet must run
   Status StopPlugin();
 
-  // Loop thread: ends the plugin the hard way, if it still runs.
-  void Abort() { child_.reset(); }
+  // Loop thread, when the loop runs no more: ends the children the hard way. Afterwards nothing of
+  // this writes into the folder, whatever the other thread is at.
+  void Abort();
+
+  static std::filesystem::path LogOf(const std::filesystem::path& dir) {
+    return dir / "plugin.log";
+  }
 
  private:
   Status StartPlugin();
@@ -47,6 +53,14 @@ class Demo {
   Result<std::string> Victim() const;
   // The answer names the devices that the kubelet has chosen.
   static Status CheckAnswer(const doc::Value& answer);
+  // Runs what writes into the folder; kUnavailable once all has been given up. It must not wait for
+  // the loop.
+  template <typename F>
+  auto OnFiles(F write) -> decltype(write()) {
+    const std::lock_guard lock(files_);
+    if (aborted_) return Error(Code::kUnavailable, "interrupted");
+    return write();
+  }
 
   os::EventLoop& loop_;
   Kubelet& kubelet_;
@@ -57,7 +71,11 @@ class Demo {
   std::string victim_;
   std::promise<os::ExitStatus> exit_;
   std::shared_future<os::ExitStatus> exited_ = exit_.get_future().share();
-  std::unique_ptr<os::Child> child_;  // loop thread only
+  std::mutex files_;
+  bool aborted_ = false;
+  // Loop thread only.
+  std::unique_ptr<os::Child> child_;   // the plugin
+  std::unique_ptr<os::Child> health_;  // ndp health
 };
 
 }  // namespace ndp::sim_kubelet

@@ -4,9 +4,13 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "os/process.h"
 #include "sim_kubelet/commands.h"
@@ -25,7 +29,7 @@ struct Options {
   bool keep = false;
 };
 
-// The folder of the machine; one of our own is removed in the end.
+// The folder of the machine; one of our own goes with this object.
 class Folder {
  public:
   static Result<Folder> Open(const std::string& dir) {
@@ -34,10 +38,20 @@ class Folder {
     if (mkdtemp(name.data()) == nullptr) return ErrnoError(errno, "create " + name);
     return Folder(name, true);
   }
+  Folder(Folder&& other) noexcept
+      : path_(std::move(other.path_)), ours_(std::exchange(other.ours_, false)) {}
+  Folder& operator=(Folder&&) = delete;
+  ~Folder() { Remove(); }
+
   const std::filesystem::path& path() const { return path_; }
-  void Remove() const {
-    std::error_code ignored;
-    if (ours_) std::filesystem::remove_all(path_, ignored);
+  bool ours() const { return ours_; }
+  void Remove() {
+    if (!std::exchange(ours_, false)) return;
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+    if (error) {
+      std::fprintf(stderr, "ndp-sim run: remove %s: %s\n", path_.c_str(), error.message().c_str());
+    }
   }
 
  private:
@@ -48,7 +62,14 @@ class Folder {
 
 // The program ndp beside this one.
 Result<std::filesystem::path> FindPlugin(const std::string& given) {
-  if (!given.empty()) return std::filesystem::path(given);
+  if (!given.empty()) {
+    // A bare name is looked for in PATH when it is started.
+    if (given.contains('/') && access(given.c_str(), X_OK) != 0) {
+      return Error(Code::kInvalidArgument,
+                   ErrnoError(errno, "--plugin " + given + ": no program to start").message());
+    }
+    return std::filesystem::path(given);
+  }
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   auto plugin = self.parent_path() / "ndp";
@@ -70,13 +91,32 @@ void SayHowToPlay(const std::filesystem::path& dir) {
   std::fflush(stdout);
 }
 
+// Why it failed is most often in the plugin's log, which goes with a folder of our own.
+void SayWhereToLook(const Folder& folder) {
+  constexpr std::size_t kLines = 20;
+  const std::filesystem::path log = Demo::LogOf(folder.path());
+  if (!folder.ours()) {
+    std::fprintf(stderr, "The plugin's log is %s\n", log.c_str());
+    return;
+  }
+  std::deque<std::string> last;
+  std::ifstream in(log);
+  for (std::string line; std::getline(in, line);) {
+    last.push_back(std::move(line));
+    if (last.size() > kLines) last.pop_front();
+  }
+  if (!last.empty()) std::fputs("The end of the plugin's log (--dir keeps all files):\n", stderr);
+  for (const std::string& line : last) std::fprintf(stderr, "  %s\n", line.c_str());
+}
+
 Status Run(const Options& options) {
+  // First of all, so that none of them ends us while there is something to remove.
+  os::BlockSignals({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE});
   NDP_TRY(const Like like, ParseLike(options.like).Context("--like"));
   NDP_TRY(const auto plugin, FindPlugin(options.plugin));
-  NDP_TRY(const Folder folder, Folder::Open(options.dir));
+  NDP_TRY(Folder folder, Folder::Open(options.dir));
   const std::filesystem::path kubelet_folder = folder.path() / "kubelet";
 
-  os::BlockSignals({SIGTERM, SIGINT, SIGPIPE});
   NDP_TRY(const auto loop, os::EventLoop::Create());
   std::error_code ignored;
   std::filesystem::create_directories(folder.path(), ignored);
@@ -91,13 +131,13 @@ Status Run(const Options& options) {
   Commands commands(loop->poster(), kubelet, [&loop] { loop->Stop(); });
   Demo demo(*loop, kubelet, {.dir = folder.path(), .plugin = plugin, .profile = options.profile});
   Status result = Error(Code::kUnavailable, "interrupted");
-  const auto term = loop->OnSignal(SIGTERM, [&loop] { loop->Stop(); });
-  const auto interrupt = loop->OnSignal(SIGINT, [&loop] { loop->Stop(); });
-
-  if (Status made = demo.MakeMachine(); !made.ok()) {
-    folder.Remove();
-    return made;
+  bool failed = false;
+  std::vector<os::EventLoop::Handle> signals;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) {
+    signals.push_back(loop->OnSignal(signal, [&loop] { loop->Stop(); }));
   }
+
+  NDP_TRY(demo.MakeMachine());
   NDP_TRY(kubelet.Start());
   NDP_TRY(auto control, ServeControl(*loop, kubelet_folder / kControlSocket, commands));
   std::thread([&, post = loop->poster()] {
@@ -108,8 +148,9 @@ Status Run(const Options& options) {
       return;
     }
     if (status.ok()) status = demo.StopPlugin();
-    post.Post([&result, &loop, status = std::move(status)] {
+    post.Post([&result, &failed, &loop, status = std::move(status)] {
       result = status;
+      failed = !status.ok();
       loop->Stop();
     });
   }).detach();
@@ -125,8 +166,8 @@ Status Run(const Options& options) {
   if (!result.ok()) {
     std::fprintf(stderr, "ndp-sim run: %s\n", result.error().message().c_str());
   }
-  // After a failure the logs are wanted.
-  if (result.ok()) folder.Remove();
+  if (failed) SayWhereToLook(folder);
+  folder.Remove();
   std::fflush(stdout);
   _exit(result.ok() ? 0 : 1);  // the thread may still wait for something that never comes
 }

@@ -262,6 +262,8 @@ void Kubelet::Session::OnEnd(ClientId id, const Connection& connection, const st
 }
 
 void Kubelet::Session::WriteCheckpoint() {
+  // An admission may end after the stop; by then the file may be a successor's.
+  if (stopping_) return;
   const auto written = os::AtomicWriteFile(deps_.options.folder / kCheckpointFile,
                                            FormatCheckpoint(book_.ToCheckpoint()), {.mode = 0600});
   if (!written.ok()) {
