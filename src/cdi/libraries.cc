@@ -61,7 +61,8 @@ std::vector<std::string> FindIn(const DriverRoot& root, std::span<const std::str
 }
 
 // What follows "libcuda.so." in the name of the first hit, else of libnvidia-ml.
-Result<std::string> FindVersion(LibraryLocator& locator, std::string_view version) {
+Result<std::string> FindVersion(const DriverRoot& root, LibraryLocator& locator,
+                                std::string_view version) {
   std::string suffix = version.empty() ? "*.*" : std::string(version);
   for (std::string_view library : {"libcuda.so.", "libnvidia-ml.so."}) {
     auto hits = locator.Find(fmt::format("{}{}", library, suffix));
@@ -71,10 +72,14 @@ Result<std::string> FindVersion(LibraryLocator& locator, std::string_view versio
       return std::string(name.substr(library.size()));
     }
   }
-  return Error(Code::kNotFound,
-               fmt::format("neither libcuda.so.{0} nor libnvidia-ml.so.{0} is in the library "
-                           "folders or the loader's cache under the driver root",
-                           suffix));
+  return Error(
+      Code::kNotFound,
+      fmt::format("neither libcuda.so.{0} nor libnvidia-ml.so.{0} is in the library "
+                  "folders or the loader's cache under the driver root, seen here at {1}{2}: "
+                  "--driver-root-ctr-path must name the folder where it is (/ for a "
+                  "program that runs on the node itself)",
+                  suffix, root.fs().root().string(),
+                  root.IsDirectory("/") ? "" : ", which does not exist"));
 }
 
 // "libcuda.so" of "libcuda.so.1"; empty where there is no such part.
@@ -184,7 +189,7 @@ Result<DriverLibraries> DiscoverLibraries(const Discovery& discovery, LibraryLoc
     return Error(Code::kInvalidArgument, fmt::format("\"{}\" is no version of a driver", version));
   }
   DriverLibraries libraries;
-  NDP_TRY(libraries.version, FindVersion(locator, version));
+  NDP_TRY(libraries.version, FindVersion(root, locator, version));
   for (const std::string& file : locator.Find(fmt::format("lib*.so.{}", libraries.version))) {
     AppendOnce(libraries.folders, std::string(ParentPath(file)));
   }

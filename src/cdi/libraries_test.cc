@@ -10,6 +10,7 @@
 namespace ndp::cdi {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -105,6 +106,16 @@ TEST_F(LibrariesTest, ACacheOfEndlessNamesEnds) {
   cache.resize(std::min<std::size_t>(cache.size(), 4 << 20));
   node_.File("/etc/ld.so.cache", cache);
   EXPECT_THAT(Discover("570.1"), IsError(Code::kNotFound));
+}
+
+TEST_F(LibrariesTest, NoDriverNamesTheRootAndTheOptionThatPlacesIt) {
+  EXPECT_THAT(
+      Discover("570.1"),
+      IsErrorThat(Code::kNotFound,
+                  AllOf(HasSubstr("libcuda.so.570.1"), HasSubstr(node_.fs().root().string()),
+                        HasSubstr("--driver-root-ctr-path"), Not(HasSubstr("does not exist")))));
+  std::filesystem::remove_all(node_.fs().root());
+  EXPECT_THAT(Discover("570.1"), IsErrorThat(Code::kNotFound, HasSubstr("does not exist")));
 }
 
 TEST_F(LibrariesTest, WarningsOfARootFullOfRubbishAreCounted) {

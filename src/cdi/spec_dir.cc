@@ -22,15 +22,6 @@ Result<std::string> ReadFile(const stdfs::path& file) {
   return os::HostFs(file.parent_path()).Read(file.filename().string());
 }
 
-Status MakeFolder(const stdfs::path& folder) {
-  std::error_code error;
-  if (stdfs::is_directory(folder, error)) return {};
-  stdfs::create_directories(folder, error);
-  if (error) return ErrnoError(error.value(), "make folder " + folder.string());
-  if (chmod(folder.c_str(), 0755) != 0) return ErrnoError(errno, "chmod " + folder.string());
-  return {};
-}
-
 // The kind that a file defines, if it is a specification of any sort.
 std::optional<std::string> KindOf(std::string_view text) {
   auto document = doc::ParseJson(text);  // much faster, and what we write
@@ -80,7 +71,7 @@ stdfs::path SpecDir::FileOf(std::string_view kind) const {
 
 Result<bool> SpecDir::Write(const Spec& spec) const {
   stdfs::path file = FileOf(spec.kind);
-  NDP_TRY(MakeFolder(folder_));
+  NDP_TRY(os::MakeFolder(folder_));
   NDP_TRY(MayReplace(file, spec.kind));
   return os::AtomicWriteFile(file, ToJson(spec), {.mode = 0644});
 }

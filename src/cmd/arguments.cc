@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/path.h"
 #include "cmd/command.h"
 
 namespace ndp::cmd {
@@ -18,6 +19,12 @@ void Arguments::Option(const std::string& flag, std::string& value, const std::s
                        const std::vector<std::string>& choices) {
   CLI::Option* option = app_->add_option(flag, value, help);
   if (!choices.empty()) option->check(CLI::IsMember(choices));
+}
+
+void Arguments::Path(const std::string& flag, std::string& value, const std::string& help) {
+  app_->add_option(flag, value, help)->transform([](std::string path) {
+    return AbsoluteFrom(path);
+  });
 }
 
 void Arguments::OptionOrEnv(const std::string& flag, const std::string& variable,

@@ -29,6 +29,8 @@ class Arguments {
   // all.
   void Option(const std::string& flag, std::string& value, const std::string& help,
               const std::vector<std::string>& choices = {});
+  // A relative path becomes absolute.
+  void Path(const std::string& flag, std::string& value, const std::string& help);
   void OptionOrEnv(const std::string& flag, const std::string& variable, std::string& value,
                    const std::string& help);
   void List(const std::string& flag, std::vector<std::string>& values, const std::string& help);

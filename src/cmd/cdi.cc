@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/path.h"
 #include "cdi/registry.h"
 #include "cdi/text.h"
 #include "cdi/validate.h"
@@ -57,7 +58,9 @@ Status Generate(const GenerateOptions& options, const std::string& format,
     std::fputs(text.c_str(), stdout);
     return {};
   }
-  auto written = os::AtomicWriteFile(output, text);
+  const stdfs::path file = AbsoluteFrom(output);
+  NDP_TRY(os::MakeFolder(file.parent_path()));  // a fresh node has no /etc/cdi
+  auto written = os::AtomicWriteFile(file, text);
   if (!written.ok()) return std::move(written).error();
   return {};
 }
@@ -69,12 +72,12 @@ int Report(const std::string& name, const Status& status) {
 }
 
 void AddGenerateOptions(Arguments& generate, GenerateOptions& options, std::string& naming) {
-  generate.Option("--driver-root", options.cdi.driver_root, "driver root on the host [/]");
-  generate.Option("--dev-root", options.cdi.dev_root,
-                  "root of the device nodes on the host [the driver root]");
-  generate.Option("--driver-root-ctr-path", options.driver_root,
-                  "where this process sees the driver root [the driver root]");
-  generate.Option("--host-root", options.host_root, "where this process sees /sys and /proc [/]");
+  generate.Path("--driver-root", options.cdi.driver_root, "driver root on the host [/]");
+  generate.Path("--dev-root", options.cdi.dev_root,
+                "root of the device nodes on the host [the driver root]");
+  generate.Path("--driver-root-ctr-path", options.driver_root,
+                "where this process sees the driver root [the driver root]");
+  generate.Path("--host-root", options.host_root, "where this process sees /sys and /proc [/]");
   generate.Option("--device-name-strategy", naming, "names of devices [index]",
                   {"index", "uuid", "type-index"});
   generate.Option("--nvidia-cdi-hook-path", options.cdi.hook_path,

@@ -19,7 +19,7 @@ int RunExamine(const std::string& name, const std::vector<std::string>& args) {
   std::string gpu;
   bool cheap = false;
   arguments.Required("GPU", gpu, "PCI address");
-  arguments.Option("--driver-root-ctr-path", root, "where the driver's root is mounted");
+  arguments.Path("--driver-root-ctr-path", root, "where the driver's root is mounted");
   arguments.Flag("--cheap", cheap, "one call only: whether it answers");
   if (const auto status = arguments.Parse(args)) return *status;
   nvml::DlLoader loader(root);

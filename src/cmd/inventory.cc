@@ -117,8 +117,8 @@ int RunInventory(const std::string& name, const std::vector<std::string>& args) 
   Arguments arguments(name, "What the driver and the host's files say of this node, as JSON");
   std::string driver_root = "/";
   std::string host_root = "/";
-  arguments.Option("--driver-root-ctr-path", driver_root, "where the driver root is seen [/]");
-  arguments.Option("--host-root", host_root, "where the host's /proc and /sys are seen [/]");
+  arguments.Path("--driver-root-ctr-path", driver_root, "where the driver root is seen [/]");
+  arguments.Path("--host-root", host_root, "where the host's /proc and /sys are seen [/]");
   if (const auto status = arguments.Parse(args)) return *status;
   auto document = Describe(driver_root, os::HostFs(host_root));
   if (!document) {

@@ -52,6 +52,32 @@ TEST(LoadTest, FlagBeatsVariableBeatsFileBeatsDefault) {
   EXPECT_EQ(loaded.origins.at("mig-strategy").Text(), "flag --mig-strategy");
 }
 
+TEST(LoadTest, PathsOfThisProcessMayBeRelativeToWhereItWasStarted) {
+  const std::string here = std::filesystem::current_path().string();
+  const Settings s = MustLoad(From("health: {stateFile: state, fencesFile: n/../fences.yaml}\n"
+                                   "cdi: {specDir: n/cdi}\n",
+                                   {{"driver-root-ctr-path", {"n/root"}},
+                                    {"host-root", {"./n/root/"}},
+                                    {"kubelet-socket", {"n/kubelet.sock"}}}))
+                         .settings;
+  EXPECT_EQ(s.common.config_file, here + "/c.yaml");
+  EXPECT_EQ(s.common.driver_root_ctr_path, here + "/n/root");
+  EXPECT_EQ(s.common.host_root, here + "/n/root");
+  EXPECT_EQ(s.plugin.kubelet_socket, here + "/n/kubelet.sock");
+  EXPECT_EQ(s.plugin.socket_dir, here + "/n");
+  EXPECT_EQ(s.cdi.spec_dir, here + "/n/cdi");
+  EXPECT_EQ(s.health.state_file, here + "/state");
+  EXPECT_EQ(s.health.fences_file, here + "/fences.yaml");
+}
+
+TEST(LoadTest, PathsOfTheHostAreAbsolute) {
+  for (const char* flag : {"driver-root", "dev-root", "mps-root", "nvidia-cdi-hook-path"}) {
+    EXPECT_THAT(Load(From("", {{flag, {"n/root"}}})),
+                IsErrorThat(Code::kInvalidArgument,
+                            AllOf(HasSubstr(flag), HasSubstr("want an absolute path"))));
+  }
+}
+
 TEST(LoadTest, KeepsTheOriginOfEachValue) {
   const Loaded loaded = MustLoad(
       From("version: v1\nflags:\n  migStrategy: single\n", {}, {{"DEVICE_ID_STRATEGY", "index"}}));

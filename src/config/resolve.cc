@@ -4,6 +4,8 @@
 
 #include <filesystem>
 
+#include "base/path.h"
+
 namespace ndp::config {
 namespace {
 
@@ -26,8 +28,21 @@ std::string CleanRoot(std::string_view path) {
   return root;
 }
 
+// Paths that this process opens may be relative to where it was started. (Those of the host are
+// refused by their options: there is nothing on the host that they could be relative to.)
+void MakePathsAbsolute(Settings& s) {
+  for (std::string* path :
+       {&s.common.config_file, &s.common.driver_root_ctr_path, &s.common.host_root,
+        &s.plugin.kubelet_socket, &s.cdi.spec_dir, &s.health.state_file, &s.health.fences_file,
+        &s.gfd.output_file, &s.gfd.machine_type_file, &s.manager.config_file_srcdir,
+        &s.manager.config_file_dst, &s.cluster.kubeconfig}) {
+    *path = AbsoluteFrom(*path);
+  }
+}
+
 void Derive(Loaded& loaded) {
   Settings& s = loaded.settings;
+  MakePathsAbsolute(s);
   if (s.common.driver_root.empty()) s.common.driver_root = "/";
   const bool own_dev = !s.common.dev_root.empty() && !IsDefault(loaded, "dev-root");
   s.common.dev_root = own_dev ? DevRootOf(s.common.dev_root) : CleanRoot(s.common.driver_root);

@@ -58,7 +58,9 @@ Result<std::shared_ptr<Driver>> DlLoader::Open() {
       tried += candidate.string();
     }
     return std::move(library).error().WithContext(
-        fmt::format("no NVIDIA driver library (tried {})", tried));
+        fmt::format("no NVIDIA driver library (tried {}; --driver-root-ctr-path says where the "
+                    "driver's root is)",
+                    tried));
   }
   auto driver = DlDriver::Start(*library, attaching);
   if (!driver) {

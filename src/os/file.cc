@@ -63,6 +63,20 @@ Result<bool> AtomicWriteFile(const std::filesystem::path& path, std::string_view
   return true;
 }
 
+Status MakeFolder(const std::filesystem::path& folder) {
+  std::error_code ec;
+  if (folder.empty() || std::filesystem::is_directory(folder, ec)) return {};
+  if (folder.parent_path() != folder) NDP_TRY(MakeFolder(folder.parent_path()));
+  if (folder.filename().empty()) return {};  // "a/" is "a"
+  if (mkdir(folder.c_str(), 0755) != 0) {
+    const int why = errno;
+    if (why == EEXIST && std::filesystem::is_directory(folder, ec)) return {};
+    return ErrnoError(why, "make folder " + folder.string());
+  }
+  if (chmod(folder.c_str(), 0755) != 0) return ErrnoError(errno, "chmod " + folder.string());
+  return {};
+}
+
 Result<FileLock> FileLock::Acquire(const std::filesystem::path& path) {
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!fd) return ErrnoError(errno, "lock " + path.string());

@@ -23,6 +23,10 @@ struct WriteOptions {
 Result<bool> AtomicWriteFile(const std::filesystem::path& path, std::string_view content,
                              WriteOptions options = {});
 
+// With its parents, each that is missing with mode 0755 whatever the umask. One that is there stays
+// as it is.
+Status MakeFolder(const std::filesystem::path& folder);
+
 // Held until destroyed or the process ends; the file stays.
 class FileLock {
  public:

@@ -39,6 +39,30 @@ TEST(AtomicWriteFileTest, SameContentIsLeftUntouched) {
   EXPECT_EQ(dir.Read("f"), "next");
 }
 
+TEST(MakeFolderTest, EachMissingOneIsForAllToReadWhateverTheUmask) {
+  const TempDir dir;
+  const mode_t before = umask(077);
+  EXPECT_THAT(MakeFolder(dir / "etc/cdi/"), IsOk());
+  umask(before);
+  EXPECT_EQ(ModeOf(dir / "etc"), 0755U);
+  EXPECT_EQ(ModeOf(dir / "etc/cdi"), 0755U);
+}
+
+TEST(MakeFolderTest, OneThatIsThereStaysAsItIs) {
+  const TempDir dir;
+  std::filesystem::create_directories(dir / "etc/cdi");
+  ASSERT_EQ(chmod((dir / "etc/cdi").c_str(), 0700), 0);
+  EXPECT_THAT(MakeFolder(dir / "etc/cdi"), IsOk());
+  EXPECT_EQ(ModeOf(dir / "etc/cdi"), 0700U);
+}
+
+TEST(MakeFolderTest, AFileInTheWayIsNamed) {
+  const TempDir dir;
+  ASSERT_THAT(AtomicWriteFile(dir / "etc", "x"), IsOkAnd(true));
+  EXPECT_THAT(MakeFolder(dir / "etc/cdi"),
+              IsErrorThat(Code::kInternal, HasSubstr("make folder " + (dir / "etc").string())));
+}
+
 TEST(AtomicWriteFileTest, AFailureLeavesNothingBehindAndNamesTheFile) {
   const TempDir dir;
   std::filesystem::create_directories(dir / "f" / "inside");

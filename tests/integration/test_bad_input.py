@@ -1,5 +1,6 @@
 """Each mistake gets one clear error and the right exit status, and leaves what runs untouched."""
 
+import json
 import os
 import resource
 import subprocess
@@ -142,6 +143,39 @@ def test_no_driver_lists_every_path_and_the_loaders_words(tmp_path):
     assert done.returncode == 1
     assert f"{tmp_path}/usr/lib64/libnvidia-ml.so.1" in done.stderr
     assert "cannot open shared object file" in done.stderr
+    assert "--driver-root-ctr-path says where" in done.stderr
+
+
+def test_a_driver_that_only_the_loader_finds_says_what_cdi_lacks(node):
+    """The default of --driver-root-ctr-path is a folder that a container has and a bare node has not."""
+    node.up()
+    node.start_kubelet()
+    library = next((node.dir / "root").rglob("libnvidia-ml.so.1")).parent
+    plugin = node.start_plugin("--device-list-strategy=cdi-cri", f"--driver-root-ctr-path={node.dir}/nowhere",
+                               env={"LD_LIBRARY_PATH": str(library)})
+    node.wait_for(capacity=8, allocatable=0)
+    line = next(line for line in plugin.log().splitlines() if "CDI files cannot be had" in line)
+    assert f"{node.dir}/nowhere, which does not exist: --driver-root-ctr-path must name" in line
+
+
+def test_paths_may_be_relative_to_where_the_plugin_is_started(node):
+    node.up()
+    node.start_kubelet()
+    (node.dir / "config.yaml").write_text("version: v1\nflags: {plugin: {deviceListStrategy: [cdi-cri]}}\n")
+    done = subprocess.run([str(BIN / "ndp"), "inventory", "--driver-root-ctr-path=root", "--host-root=root"],
+                          cwd=node.dir, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["gpus"]) == 8
+    with (node.dir / "log").open("w") as log:
+        plugin = subprocess.Popen(
+            [str(BIN / "ndp"), "device-plugin", "--driver-root-ctr-path=root", "--host-root=root", "--cdi-spec-dir=cdi",
+             "--kubelet-socket=kubelet/kubelet.sock", "--config-file=config.yaml"], cwd=node.dir, stderr=log)  # fmt: skip
+    try:
+        node.wait_for(capacity=8, allocatable=8)
+        assert len(node.cdi()["devices"]) == 8
+    finally:
+        plugin.terminate()
+        plugin.wait(60)
 
 
 def test_a_refused_reload_keeps_the_old_configuration(node):

@@ -9,9 +9,9 @@ import yaml
 from simnode import BIN
 
 
-def run(*args, env=None):
+def run(*args, env=None, cwd=None):
     return subprocess.run([str(BIN / "ndp"), "cdi", *args], capture_output=True, text=True, timeout=60,
-                          env=dict(os.environ) | (env or {}), check=False)  # fmt: skip
+                          env=dict(os.environ) | (env or {}), cwd=cwd, check=False)  # fmt: skip
 
 
 def generate(node, *args, driver_root=""):
@@ -42,6 +42,16 @@ def test_both_formats_say_the_same_and_are_valid(node):
         checked = run("validate", str(node.dir / name))
         assert checked.returncode == 0 and "8 devices" in checked.stdout, checked
     assert json.loads((node.dir / "spec.json").read_text()) == yaml.safe_load((node.dir / "spec.yaml").read_text())
+
+
+def test_the_outputs_folder_is_made_and_paths_may_be_relative(node):
+    node.up("pcie-t4")
+    done = run("generate", "--driver-root-ctr-path=root", "--host-root=root", "--output=etc/cdi/nvidia.yaml", cwd=node.dir)
+    assert done.returncode == 0 and done.stderr == "", done
+    written = node.dir / "etc/cdi/nvidia.yaml"
+    assert written.read_text() == generate(node).stdout
+    assert written.parent.stat().st_mode & 0o777 == 0o755
+    assert "nvidia.com/gpu=all" in run("list", "--spec-dir=etc/cdi", cwd=node.dir).stdout
 
 
 def test_the_plugin_and_the_command_write_the_same(node):

@@ -1,0 +1,13 @@
+// Paths as people write them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ndp {
+
+// `path` from the root: a relative one is taken from the folder that the process was started in.
+// Empty stays empty, absolute stays as it is.
+std::string AbsoluteFrom(std::string_view path);
+
+}  // namespace ndp
