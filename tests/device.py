@@ -31,7 +31,8 @@ def main() -> None:
     out = pathlib.Path(sys.argv[1])
     folder = pathlib.Path(tempfile.mkdtemp(prefix="ndp-"))
     control = folder / "kubelet/control.sock"
-    kubelet = subprocess.Popen([str(BIN / "ndp-sim"), "kubelet", "--dir", str(folder)], stdin=subprocess.PIPE,
+    kubelet = subprocess.Popen([str(BIN / "ndp-sim"), "kubelet", "--no-machine", "--dir", str(folder)],
+                               stdin=subprocess.PIPE,
                                stdout=(out / "kubelet.log").open("w"), stderr=subprocess.STDOUT)
     while not control.exists():
         time.sleep(0.01)

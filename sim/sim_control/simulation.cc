@@ -87,12 +87,16 @@ Result<Simulation> Simulation::Up(const UpOptions& options) {
   return simulation;
 }
 
+Status Simulation::Find(const fs::path& dir) {
+  std::error_code ignored;
+  if (fs::exists(dir / "root" / sim_state::kStatePath, ignored)) return {};
+  return Error(Code::kNotFound, dir.string() + ": no simulated machine here (ndp-sim up --dir " +
+                                    dir.string() + " makes one)");
+}
+
 Result<Simulation> Simulation::Open(const fs::path& dir) {
+  NDP_TRY(Find(dir));
   const fs::path root = dir / "root";
-  if (!fs::exists(root / sim_state::kStatePath)) {
-    return Error(Code::kNotFound, dir.string() + ": no simulated machine here (ndp-sim up --dir " +
-                                      dir.string() + " makes one)");
-  }
   NDP_TRY(Lock lock, Exclude(root));
   NDP_TRY(auto machine, Machine::Open(root / sim_state::kStatePath));
   return Simulation(fs::absolute(root), std::move(machine), std::move(lock));

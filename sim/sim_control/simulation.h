@@ -30,7 +30,8 @@ class Simulation {
  public:
   // Makes the machine, in place of an older one. kUnavailable where that one has open sessions.
   static Result<Simulation> Up(const UpOptions& options);
-  // kNotFound where no machine is up in `dir`.
+  // kNotFound where no machine is up in `dir`, both.
+  static Status Find(const std::filesystem::path& dir);
   static Result<Simulation> Open(const std::filesystem::path& dir);
 
   const std::filesystem::path& root() const { return root_; }

@@ -1,5 +1,6 @@
 #include "sim_kubelet/kubelet.h"
 
+#include "sim_kubelet/claim.h"
 #include "sim_kubelet/session.h"
 
 namespace ndp::sim_kubelet {
@@ -25,12 +26,7 @@ Kubelet::~Kubelet() { Stop(false); }
 
 Status Kubelet::Start() {
   if (running()) return Error(Code::kInvalidArgument, "the kubelet runs already");
-  std::error_code error;
-  if (std::filesystem::create_directories(options_.folder, error)) {
-    // As the real one's.
-    std::filesystem::permissions(options_.folder, std::filesystem::perms(0750), error);
-  }
-  if (error) return ErrnoError(error.value(), "create " + options_.folder.string());
+  NDP_TRY(MakeKubeletFolder(options_.folder));
   log_.Write("started", {{"sockets_removed", RemoveSockets(options_.folder)}});
 
   auto session =

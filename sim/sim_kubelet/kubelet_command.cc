@@ -7,6 +7,8 @@
 
 #include "base/duration.h"
 #include "os/process.h"
+#include "sim_control/simulation.h"
+#include "sim_kubelet/claim.h"
 #include "sim_kubelet/commands.h"
 #include "sim_kubelet/control.h"
 #include "sim_kubelet/kubelet.h"
@@ -22,6 +24,7 @@ struct Options {
   std::string dial_limit = "10s";
   std::uint32_t seed = 1;
   bool topology_policy = false;
+  bool no_machine = false;
   bool no_stdin = false;
 };
 
@@ -39,6 +42,12 @@ Status Run(const Options& options) {
   NDP_TRY(kubelet_options.bookkeeping.grace,
           ParseDuration(options.forget_after).Context("--forget-after"));
   NDP_TRY(kubelet_options.dial_limit, ParseDuration(options.dial_limit).Context("--dial-limit"));
+
+  // Anything else is a mistyped name more often than the folder of a real GPU's test.
+  if (!options.no_machine) {
+    NDP_TRY(sim_control::Simulation::Find(options.dir).Context("--dir"));
+  }
+  NDP_TRY(const Claim claim, Claim::Of(options.dir));
 
   os::BlockSignals({SIGTERM, SIGINT, SIGPIPE});
   NDP_TRY(const auto loop, os::EventLoop::Create());
@@ -95,6 +104,8 @@ void AddKubelet(sim_cmd::Command& program) {
   command.Add("--seed", options->seed, "Of the random order in which ids are given");
   command.Flag("--topology-policy", options->topology_policy,
                "With a topology policy: crash where the real one does");
+  command.Flag("--no-machine", options->no_machine,
+               "The folder need not be a simulated machine: for a plugin with real GPUs");
   command.Flag("--no-stdin", options->no_stdin, "Do not read standard input");
   command.OnRun([options] { return Run(*options); });
 }

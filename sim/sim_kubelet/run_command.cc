@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "os/process.h"
+#include "sim_kubelet/claim.h"
 #include "sim_kubelet/commands.h"
 #include "sim_kubelet/control.h"
 #include "sim_kubelet/demo.h"
@@ -60,6 +63,12 @@ class Folder {
   bool ours_;
 };
 
+template <typename... Args>
+void Say(fmt::format_string<Args...> text, Args&&... args) {
+  std::puts(fmt::format(text, std::forward<Args>(args)...).c_str());
+  std::fflush(stdout);
+}
+
 // The program ndp beside this one.
 Result<std::filesystem::path> FindPlugin(const std::string& given) {
   if (!given.empty()) {
@@ -80,15 +89,36 @@ Result<std::filesystem::path> FindPlugin(const std::string& given) {
   return plugin;
 }
 
-void SayHowToPlay(const std::filesystem::path& dir) {
-  std::printf(
-      "\n== The node stays up; ^C ends it. In another terminal:\n"
-      "   ndp-sim kubelet-ctl --dir %s status\n"
-      "   ndp-sim kubelet-ctl --dir %s "
-      "'{\"command\":\"allocate\",\"resource\":\"nvidia.com/gpu\",\"count\":4,\"pod\":\"mine\"}'\n"
-      "   ndp-sim fault --dir %s --gpu 3 --xid 79; ndp-sim clear --dir %s\n",
-      dir.c_str(), dir.c_str(), dir.c_str(), dir.c_str());
-  std::fflush(stdout);
+// As it is to be typed: a program beside this one by its full path where its name does not find it.
+std::string ToType(const std::filesystem::path& program) {
+  const std::string name = program.filename().string();
+  const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  for (const std::string_view folder : Split(path != nullptr ? path : "", ':')) {
+    std::error_code error;
+    const auto found = std::filesystem::path(folder) / name;
+    if (access(found.c_str(), X_OK) != 0) continue;
+    return std::filesystem::equivalent(found, program, error) ? name : program.string();
+  }
+  return program.string();
+}
+
+std::string Self() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "ndp-sim" : ToType(program);
+}
+
+void SayHowToPlay(const std::filesystem::path& dir, const std::filesystem::path& plugin) {
+  const std::string sim = Self();
+  Say("\n== The node stays up; ^C ends it. In another terminal:\n"
+      "   {0} kubelet-ctl --dir {1} status\n"
+      "   {0} kubelet-ctl --dir {1} "
+      "'{{\"command\":\"allocate\",\"resource\":\"nvidia.com/"
+      "gpu\",\"count\":4,\"pod\":\"mine\"}}'\n"
+      "   {0} fault --dir {1} --gpu 3 --xid 79\n"
+      "   {2} health --kubelet-socket {1}/kubelet/{3}\n"
+      "   {0} clear --dir {1}",
+      sim, dir.string(), plugin.string(), kKubeletSocket);
 }
 
 // Why it failed is most often in the plugin's log, which goes with a folder of our own.
@@ -117,9 +147,8 @@ Status Run(const Options& options) {
   NDP_TRY(Folder folder, Folder::Open(options.dir));
   const std::filesystem::path kubelet_folder = folder.path() / "kubelet";
 
+  NDP_TRY(const Claim claim, Claim::Of(folder.path()));
   NDP_TRY(const auto loop, os::EventLoop::Create());
-  std::error_code ignored;
-  std::filesystem::create_directories(folder.path(), ignored);
   const std::filesystem::path events_path = folder.path() / "kubelet-events.jsonl";
   std::unique_ptr<FILE, int (*)(FILE*)> events(std::fopen(events_path.c_str(), "we"), &std::fclose);
   EventLog log([&events](std::string_view line, const doc::Value&) {
@@ -143,7 +172,7 @@ Status Run(const Options& options) {
   std::thread([&, post = loop->poster()] {
     Status status = demo.Tell();
     if (status.ok() && options.keep) {
-      SayHowToPlay(folder.path());
+      SayHowToPlay(folder.path(), plugin);
       post.Post([&result] { result = Status(); });
       return;
     }
@@ -160,8 +189,8 @@ Status Run(const Options& options) {
   control.reset();
   kubelet.Stop(false);
   if (result.ok()) {
-    std::printf("\nAll of it happened as it should.%s\n",
-                options.keep ? "" : " To play with such a node: ndp-sim run --keep");
+    Say("\nAll of it happened as it should.{}",
+        options.keep ? "" : " To play with such a node: " + Self() + " run --keep");
   }
   if (!result.ok()) {
     std::fprintf(stderr, "ndp-sim run: %s\n", result.error().message().c_str());

@@ -55,10 +55,17 @@ def script(tmp_path, text):
     return str(file)
 
 
-def run(tmp_path, profile):
+def run(tmp_path, profile, **env):
     """The demo with its own temporary folder below tmp_path."""
-    return subprocess.run([BIN / "ndp-sim", "run", "--profile", profile], env=os.environ | {"TMPDIR": str(tmp_path)},
-                          capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+    return subprocess.run([BIN / "ndp-sim", "run", "--profile", profile],
+                          env=os.environ | {"TMPDIR": str(tmp_path)} | env, capture_output=True, text=True, timeout=120,
+                          check=False)  # fmt: skip
+
+
+@pytest.mark.parametrize("path, name", [("/usr/bin:/bin", NDP_SIM), (f"/usr/bin:/bin:{BIN}", "ndp-sim")])
+def test_what_comes_next_is_shown_as_it_is_typed(tmp_path, path, name):
+    shown = run(tmp_path, "pcie-t4", PATH=path)
+    assert shown.stdout.endswith(f" To play with such a node: {name} run --keep\n")
 
 
 @pytest.mark.parametrize("profile, count", [("dgx-h100", 8), ("driver-container", 4), ("gke", 2)])
@@ -95,9 +102,15 @@ def test_a_signal_in_any_phase_ends_all_of_it(tmp_path, at, how):
     assert_nothing_is_left(tmp_path)
 
 
-def test_a_kept_node_is_ended_by_a_signal(tmp_path):
-    demo = start(tmp_path, "--profile", "pcie-t4", "--keep")
-    until(demo, "The node stays up")
+def test_a_kept_node_can_be_played_with_and_is_ended_by_a_signal(tmp_path):
+    demo = start(tmp_path, "--profile", "dgx-h100", "--keep")
+    assert "run --keep" not in until(demo, "The node stays up")
+    hints = until(demo, " clear --dir ").splitlines()
+    assert len(hints) == 5
+    for hint in hints:  # none of them needs a PATH
+        done = subprocess.run(hint, shell=True, capture_output=True, text=True, timeout=60, check=False,
+                              env=os.environ | {"PATH": "/usr/bin:/bin"})  # fmt: skip
+        assert done.returncode == 0, f"{hint}: {done.stdout}{done.stderr}"
     assert processes(tmp_path)
     demo.send_signal(signal.SIGINT)
     demo.communicate(timeout=60)
@@ -132,6 +145,13 @@ def alive(group):
     except ProcessLookupError:
         return False
     return True
+
+
+def test_the_folder_of_a_running_stand_in_is_refused(node):
+    node.serve("pcie-t4", 4)
+    refused = node.sim("run", ok=False)
+    assert refused.count("\n") == 1 and "a kubelet stand-in plays here already" in refused
+    node.wait_for(capacity=4, allocatable=4, endpoints=1)
 
 
 def test_a_plugin_that_is_no_program_is_bad_input(tmp_path):

@@ -58,3 +58,42 @@ def test_commands_by_another_process(node):
     node.wait_for(capacity=4, allocatable=4)
     assert ctl(node, "quit")[0] == 0
     assert node.kubelet.wait(60) == 0
+
+
+def test_one_at_a_time_plays_in_a_folder(node):
+    node.serve("pcie-t4", 4)
+    second = node.sim("kubelet", "--no-stdin", ok=False)
+    assert second.count("\n") == 1
+    assert f"{node.dir}: a kubelet stand-in plays here already (ndp-sim kubelet-ctl --dir {node.dir} quit" in second
+    node.wait_for(capacity=4, allocatable=4, endpoints=1)
+    assert len(node.allocate(2)["devices"]) == 2
+    # As `quit` ends it, so that the next may begin.
+    node.do("quit")
+    node.kubelet.wait(60)
+    node.start_kubelet()
+    node.wait_for(capacity=4, allocatable=4, endpoints=1)
+
+
+def test_what_a_killed_one_has_left_is_taken_over(node):
+    node.serve("pcie-t4", 4)
+    node.kubelet.kill()
+    node.kubelet.wait()
+    assert (node.kubelet_dir / "kubelet.sock").is_socket() and (node.kubelet_dir / "control.sock").is_socket()
+    node.start_kubelet()
+    node.wait_for(capacity=4, allocatable=4, endpoints=1)
+
+
+def test_a_folder_that_is_no_machine_is_refused_and_nothing_is_made(node):
+    typo = node.dir / "typo"
+    for folder in (typo, node.dir):
+        done = subprocess.run([str(BIN / "ndp-sim"), "kubelet", "--no-stdin", "--dir", str(folder)],
+                              capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+        assert done.returncode == 1 and done.stdout == ""
+        assert done.stderr == (f"ndp-sim kubelet: --dir: {folder}: no simulated machine here "
+                               f"(ndp-sim up --dir {folder} makes one)\n")  # fmt: skip
+    assert not typo.exists() and not node.kubelet_dir.exists()
+
+
+def test_a_plugin_with_real_gpus_needs_no_machine(node):
+    node.start_kubelet("1.37", "--no-machine")
+    assert node.do("status")["running"]
