@@ -38,7 +38,8 @@ Result<std::vector<doc::Value>> AskAll(const std::string& kubelet_socket,
   const std::filesystem::path folder = SocketFolder(kubelet_socket);
   std::vector<doc::Value> answers;
   const SystemClock clock;
-  for (const std::filesystem::path& socket : health::ControlSockets(folder)) {
+  NDP_TRY(const auto sockets, health::ControlSockets(folder));
+  for (const std::filesystem::path& socket : sockets) {
     auto answer = health::Ask(socket, request, clock, kPatience);
     if (!answer.ok()) {
       if (answer.error().code() == Code::kUnavailable) continue;
@@ -102,7 +103,8 @@ int RunRelease(const std::string& name, const std::vector<std::string>& args) {
   std::string kubelet_socket = kKubeletSocket;
   std::string for_text;
   AddSocketOption(arguments, kubelet_socket);
-  arguments.Option("--for", for_text, "resume by itself after this time (120s)");
+  arguments.Option("--for", for_text,
+                   "resume by itself after this time, such as 120s; without it, at ndp resume");
   if (const auto status = arguments.Parse(args)) return *status;
 
   ControlRequest request{.command = ControlRequest::Command::kRelease};
@@ -117,7 +119,10 @@ int RunRelease(const std::string& name, const std::vector<std::string>& args) {
   }
   const auto answers = AskAll(kubelet_socket, request);
   if (!answers.ok()) return Fail(name, answers.error());
-  fmt::print("released in {} instance{}\n", answers->size(), answers->size() == 1 ? "" : "s");
+  fmt::print("released in {} instance{}: nothing is watched {}\n", answers->size(),
+             answers->size() == 1 ? "" : "s",
+             request.for_time ? fmt::format("for {}", FormatDuration(*request.for_time))
+                              : "until ndp resume");
   return kOk;
 }
 

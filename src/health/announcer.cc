@@ -137,6 +137,12 @@ void Announcer::Note(const std::string& gpu, const std::string& note) {
   if (limit_.Allow(gpu + note)) log::Info("GPU health", {{"gpu", gpu}, {"what", note}});
 }
 
+void Announcer::UnknownFence(const std::string& where, const std::string& uuid) {
+  if (!limit_.Allow("fence " + where)) return;
+  const log::Level level = uuid.empty() ? log::Level::kWarning : log::Level::kInfo;
+  log::Write(level, "a fence names no GPU of this node", {{"what", where}, {"uuid", uuid}});
+}
+
 void Announcer::WaitFailed(const std::string& failure, Duration retry_in) {
   wait_failures_.Increment();
   std::uint64_t dropped = 0;

@@ -25,6 +25,8 @@ class Announcer {
   void DroppedEvents(std::uint64_t total);
   void Verdicts(const HealthBoard& before, const HealthBoard& after);
   void Gauges(const HealthBoard& board);
+  // A mistake, but by UUID (else empty) it may be another node's.
+  void UnknownFence(const std::string& where, const std::string& uuid);
   void Note(const std::string& gpu, const std::string& note);
   void WaitFailed(const std::string& failure, Duration retry_in);
   void CannotWatch(const std::string& gpu, const std::string& failure);

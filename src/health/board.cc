@@ -42,6 +42,9 @@ DeviceHealth Verdict(const GpuState& state, auto&& covers) {
     for (const Cause& other : state.record->causes) {
       if (covers(other.scope)) result.since = std::min(result.since, other.since);
     }
+    if (cause->cause_class == CauseClass::kReset && !state.after_reset.empty()) {
+      result.next_step = state.after_reset;
+    }
     if (state.record->quarantined) {
       result.reason = fmt::format("quarantined after {} relapses in 24 hours: {}",
                                   state.record->relapses.size(), cause->reason);

@@ -58,7 +58,8 @@ struct GpuState {
   const inventory::Gpu* gpu = nullptr;  // as last seen; at least uuid
   const GpuRecord* record = nullptr;
   std::vector<std::string> warnings;
-  bool hung = false;  // a call for it is out past the watchdog
+  std::string after_reset;  // GpuHealth::AfterReset
+  bool hung = false;        // a call for it is out past the watchdog
 };
 
 struct Fenced {

@@ -50,24 +50,62 @@ doc::Value BoardDocument(const HealthBoard& board) {
   return out;
 }
 
-std::string BoardText(const doc::Value& document) {
-  const auto text = [](const doc::Value& map, std::string_view key) {
-    const doc::Value* value = map.Find(key);
-    return value != nullptr ? value->Text() : std::string();
-  };
+namespace {
+
+std::string Text(const doc::Value& map, std::string_view key) {
+  const doc::Value* value = map.Find(key);
+  return value != nullptr ? value->Text() : std::string();
+}
+
+const std::vector<doc::Value>& Items(const doc::Value& map, std::string_view key) {
+  static const std::vector<doc::Value> none;
+  const doc::Value* list = map.Find(key);
+  return list != nullptr && list->is_list() ? list->items() : none;
+}
+
+// What is healthy and not handed out all the same.
+std::string HandedOutText(const doc::Value& document) {
   std::string out;
+  for (const doc::Value& resource : Items(document, "resources")) {
+    out += fmt::format("{}: {} listed, {} Healthy\n", Text(resource, "name"),
+                       Text(resource, "capacity"), Text(resource, "healthy"));
+    for (const doc::Value& held : Items(resource, "withheld")) {
+      out += fmt::format("      {} not handed out ({}{}): {}\n", Text(held, "count"),
+                         Text(held, "first"), Text(held, "count") == "1" ? "" : ", …",
+                         Text(held, "reason"));
+    }
+  }
+  if (document.Find("resources") != nullptr && Items(document, "resources").empty()) {
+    out += "no resource is offered\n";
+  }
+  for (const doc::Value& device : Items(document, "notOffered")) {
+    out += fmt::format("not offered: {:>4}  {}  {}\n", Text(device, "index"), Text(device, "uuid"),
+                       Text(device, "reason"));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string BoardText(const doc::Value& document) {
+  std::string out;
+  if (Text(document, "released") == "true") {
+    out += fmt::format(
+        "released since {}: the driver is closed and nothing is watched until ndp resume\n",
+        Text(document, "releasedSince"));
+  }
   if (const doc::Value* driver = document.Find("driver");
-      driver != nullptr && text(*driver, "available") == "false") {
-    out += fmt::format("driver: not available since {}: {}\n", text(*driver, "since"),
-                       text(*driver, "reason"));
+      driver != nullptr && Text(*driver, "available") == "false") {
+    out += fmt::format("driver: not available since {}: {}\n", Text(*driver, "since"),
+                       Text(*driver, "reason"));
   }
   const doc::Value* devices = document.Find("devices");
-  if (devices == nullptr) return out;
+  if (devices == nullptr) return out + HandedOutText(document);
   // People count GPUs: by index, those that are gone without one last.
   std::vector<const doc::Value*> by_index;
   for (const doc::Value& device : devices->items()) by_index.push_back(&device);
-  const auto place = [&text](const doc::Value* device) {
-    const std::string index = text(*device, "index");
+  const auto place = [](const doc::Value* device) {
+    const std::string index = Text(*device, "index");
     const std::vector<std::string_view> parts = Split(index, ':');
     const auto gpu = ParseUnsigned(parts.front());
     const auto slot = parts.size() > 1 ? ParseUnsigned(parts[1]) : std::nullopt;
@@ -76,16 +114,16 @@ std::string BoardText(const doc::Value& document) {
   std::ranges::stable_sort(by_index, {}, place);
   for (const doc::Value* each : by_index) {
     const doc::Value& device = *each;
-    const std::string verdict = text(device, "verdict");
-    const std::string index = text(device, "index");
+    const std::string verdict = Text(device, "verdict");
+    const std::string index = Text(device, "index");
     out +=
-        fmt::format("{:>4}  {}  {}", index.empty() ? "-" : index, text(device, "device"), verdict);
+        fmt::format("{:>4}  {}  {}", index.empty() ? "-" : index, Text(device, "device"), verdict);
     if (verdict != "Healthy") {
-      const std::string pci = text(device, "pciBusId");
+      const std::string pci = Text(device, "pciBusId");
       out +=
           fmt::format("  {}\n      {}class {}, since {}, seen {}x\n      next: {}",
-                      text(device, "reason"), pci.empty() ? "" : pci + ", ", text(device, "class"),
-                      text(device, "since"), text(device, "count"), text(device, "nextStep"));
+                      Text(device, "reason"), pci.empty() ? "" : pci + ", ", Text(device, "class"),
+                      Text(device, "since"), Text(device, "count"), Text(device, "nextStep"));
     }
     out += "\n";
     if (const doc::Value* warnings = device.Find("warnings")) {
@@ -94,7 +132,7 @@ std::string BoardText(const doc::Value& document) {
       }
     }
   }
-  return out;
+  return out + HandedOutText(document);
 }
 
 }  // namespace ndp::health

@@ -15,7 +15,8 @@ doc::Value BoardDocument(const HealthBoard& board);
 // a document about it.
 void AddVerdict(doc::Value& entry, const DeviceHealth& device);
 
-// One line a device for people; `document` is what BoardDocument made, here or in another instance.
+// One line a device for people, and what of each resource is not handed out; `document` is what
+// BoardDocument made, here or in another instance, with what node::Control adds.
 std::string BoardText(const doc::Value& document);
 
 }  // namespace ndp::health

@@ -115,7 +115,8 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Open(
   const std::filesystem::path folder = socket_folder / kFolder;
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return ErrnoError(errno, folder.string());
-  for (const std::filesystem::path& path : ControlSockets(socket_folder)) {
+  NDP_TRY(const auto sockets, ControlSockets(socket_folder));
+  for (const std::filesystem::path& path : sockets) {
     const auto living = os::ConnectUnix(path);
     if (!living.ok() && living.error().code() == Code::kUnavailable) {
       std::error_code ignored;
@@ -186,11 +187,17 @@ void ControlServer::Drop(const std::shared_ptr<Connection>& connection) {
   std::erase(connections_, keep);
 }
 
-std::vector<std::filesystem::path> ControlSockets(const std::filesystem::path& socket_folder) {
+Result<std::vector<std::filesystem::path>> ControlSockets(
+    const std::filesystem::path& socket_folder) {
   std::vector<std::filesystem::path> sockets;
+  const std::filesystem::path folder = socket_folder / kFolder;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(socket_folder / kFolder, error)) {
-    if (entry.path().extension() == ".sock") sockets.push_back(entry.path());
+  std::filesystem::directory_iterator entries(folder, error);
+  if (error == std::errc::permission_denied) {
+    return ErrnoError(EACCES, folder.string() + ": run it as the user of the plugin (root)");
+  }
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    if (entries->path().extension() == ".sock") sockets.push_back(entries->path());
   }
   std::ranges::sort(sockets);
   return sockets;

@@ -72,8 +72,10 @@ class ControlServer {
   std::unique_ptr<os::UnixListener> listener_;
 };
 
-// The sockets of all instances, the living and the dead.
-std::vector<std::filesystem::path> ControlSockets(const std::filesystem::path& socket_folder);
+// The sockets of all instances, the living and the dead; none where there is no such folder. An
+// error where this user may not look.
+Result<std::vector<std::filesystem::path>> ControlSockets(
+    const std::filesystem::path& socket_folder);
 
 // One request to one instance; waits for the answer, at most `limit`. For the command line: blocks.
 // kUnavailable: nobody listens any more.

@@ -111,9 +111,9 @@ TEST_F(ControlTest, EachInstanceHasItsSocketAndTheDeadAreRemoved) {
     ASSERT_THAT(dead, IsOk());
     dead->LeaveFile();
   }
-  EXPECT_THAT(ControlSockets(dir_.path()), SizeIs(2));
+  EXPECT_THAT(ControlSockets(dir_.path()), IsOkAnd(SizeIs(2)));
   const auto two = Open();
-  EXPECT_THAT(ControlSockets(dir_.path()), SizeIs(2));
+  EXPECT_THAT(ControlSockets(dir_.path()), IsOkAnd(SizeIs(2)));
   EXPECT_NE(one->path(), two->path());
 }
 
@@ -164,7 +164,7 @@ TEST_F(ControlTest, OneClientTooManyIsToldSo) {
 
 TEST_F(ControlTest, NobodyThereIsUnavailableOrNotFound) {
   EXPECT_THAT(Ask(dir_ / "none.sock", {}, clock_, 1s), IsError(Code::kNotFound));
-  EXPECT_THAT(ControlSockets(dir_.path()), IsEmpty());
+  EXPECT_THAT(ControlSockets(dir_.path()), IsOkAnd(IsEmpty()));
 }
 
 TEST_F(ControlTest, GarbageGetsAnErrorAndAFloodIsCut) {

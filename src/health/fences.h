@@ -54,7 +54,8 @@ class FenceBook {
 
   // A file that was read well. What it shares with the one before keeps its UUID and its time.
   void Replace(std::vector<Fence> fences, WallTime now);
-  // Gives UUIDs to the fences that have none yet. Returns those that name no GPU of the inventory.
+  // Gives UUIDs to the fences that have none yet. Returns those that name no GPU or MIG device of
+  // the inventory; a UUID is fenced all the same, for when it comes.
   std::vector<Fence> Resolve(const inventory::Inventory& inventory);
 
   // By UUID.

@@ -148,6 +148,10 @@ TEST(FenceBookTest, FencesThatNameNoGpuAreReturnedAndWait) {
   EXPECT_THAT(book.Active(kNow), IsEmpty());
   EXPECT_THAT(book.Resolve(Node({"GPU-a", "GPU-b"})), SizeIs(1));
   EXPECT_THAT(book.Active(kNow), ElementsAre(Key("GPU-b")));
+  book.Replace(Parse("[{uuid: GPU-b}, {uuid: GPU-elsewhere}]"), kNow);
+  const auto unknown = book.Resolve(Node({"GPU-a", "GPU-b"}));
+  ASSERT_THAT(unknown, SizeIs(1));
+  EXPECT_EQ(unknown[0].uuid, "GPU-elsewhere");
 }
 
 TEST(FenceBookTest, ExpiredFencesAreOver) {

@@ -316,6 +316,17 @@ void GpuHealth::Clear() {
   Touch();
 }
 
+std::string GpuHealth::AfterReset() const {
+  const bool needed_one = std::ranges::any_of(
+      record_.causes, [](const Cause& c) { return c.cause_class == CauseClass::kReset; });
+  if (!needed_one || record_.awaits_reset || absent_ || hung_) return {};
+  if (!settings_.recovery.enabled) return "a reset was seen, and recovery is off: ndp health clear";
+  const WallTime from = clock_->Wall() + (record_.last_fault + HoldOff() - clock_->Now());
+  return fmt::format("none: a reset was seen; it is Healthy after {} good looks from {} on",
+                     settings_.recovery.probes,
+                     FormatWallTime(std::chrono::floor<std::chrono::seconds>(from)));
+}
+
 std::optional<MonoTime> GpuHealth::NextLook() const {
   if (hung_ || absent_) return std::nullopt;
   if (cautious_until_) return cautious_until_;

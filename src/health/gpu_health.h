@@ -67,6 +67,10 @@ class GpuHealth {
   std::optional<MonoTime> NextLook() const;
   Duration HoldOff() const;
 
+  // What it still waits for after a reset that was seen, as a next step; empty where there was
+  // none.
+  std::string AfterReset() const;
+
   // What an operator may want to read in the log, since the last call ("evidence of a reset: …").
   std::vector<std::string> TakeNotes();
 

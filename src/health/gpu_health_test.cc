@@ -140,10 +140,22 @@ TEST_F(GpuHealthTest, EvidenceDoesNotShortenTheHoldOff) {
   Look();
   Xid(48, XidClass::kReset);
   clock_.Advance(5s);
+  EXPECT_EQ(gpu_.AfterReset(), "") << "nobody has reset it yet";
   sample_.volatile_uncorrected_ecc = 0;
   Look();
   EXPECT_FALSE(gpu_.record().awaits_reset);
+  EXPECT_THAT(gpu_.AfterReset(), HasSubstr("a reset was seen; it is Healthy after 3 good looks"));
   EXPECT_EQ(Run(10min), 75s);
+}
+
+TEST_F(GpuHealthTest, AfterAResetWithoutRecoveryAPersonClearsIt) {
+  settings_.recovery.enabled = false;
+  gpu_.Configure(settings_);
+  Xid(48, XidClass::kReset);
+  gpu_.OnModuleReloaded();
+  EXPECT_THAT(gpu_.AfterReset(), HasSubstr("ndp health clear"));
+  gpu_.OnAbsent();
+  EXPECT_EQ(gpu_.AfterReset(), "");
 }
 
 TEST_F(GpuHealthTest, RecoveryActionMakesItUnhealthyUntilItIsBackToNone) {

@@ -76,6 +76,7 @@ void Monitor::Configure(const config::Health& settings) {
         FenceFile::Callbacks{.fences =
                                  [this](std::vector<Fence> fences) {
                                    fences_.Replace(std::move(fences), deps_.clock.Wall());
+                                   fences_told_.clear();
                                    ResolveFences();
                                    BuildSoon();
                                  },
@@ -184,10 +185,16 @@ void Monitor::OnInventory(std::shared_ptr<const inventory::Inventory> inventory,
 
 void Monitor::ResolveFences() {
   if (inventory_ == nullptr) return;
+  std::set<int> unknown_lines;
   for (const Fence& unknown : fences_.Resolve(*inventory_)) {
-    announcer_.Warn(fmt::format("fence line {}", unknown.line), "a fence names no GPU of this node",
-                    fmt::format("{}: line {}", settings_.fences_file, unknown.line));
+    if (gpus_.contains(unknown.uuid)) continue;  // gone for now
+    unknown_lines.insert(unknown.line);
+    if (fences_told_.contains(unknown.line)) continue;
+    // One file may serve many nodes, by UUIDs alone.
+    announcer_.UnknownFence(fmt::format("{}: line {}", settings_.fences_file, unknown.line),
+                            unknown.uuid);
   }
+  fences_told_ = std::move(unknown_lines);
 }
 
 void Monitor::CheckModule() {
@@ -297,10 +304,20 @@ void Monitor::SetExcluded(std::set<std::string> uuids) {
 
 void Monitor::SetUses(std::map<std::string, GpuUse> uses) { uses_ = std::move(uses); }
 
+std::string Monitor::UuidOf(std::string_view name) const {
+  std::string uuid = inventory_ != nullptr ? ResolveGpu(name, *inventory_) : std::string();
+  if (!uuid.empty()) return uuid;
+  inventory::Inventory shown;
+  for (const auto& [gone, gpu] : gpus_) {
+    if (!gpu->seen.pci_bus_id().empty()) shown.gpus.push_back(gpu->seen);
+  }
+  uuid = ResolveGpu(name, shown);
+  return uuid.empty() ? std::string(name) : uuid;
+}
+
 Result<std::vector<std::string>> Monitor::Clear(std::string_view name) {
   std::vector<std::string> cleared;
-  const std::string uuid =
-      inventory_ != nullptr ? ResolveGpu(name, *inventory_) : std::string(name);
+  const std::string uuid = UuidOf(name);
   for (auto& [gpu_uuid, gpu] : gpus_) {
     const bool has_mig = std::ranges::any_of(
         gpu->seen.mig, [&](const inventory::MigDevice& mig) { return mig.nvml.uuid == uuid; });
@@ -323,7 +340,7 @@ void Monitor::ApplyClearFile() {
   if (!clear_file_) return;
   const PendingClear clear = *std::exchange(clear_file_, std::nullopt);
   std::set<std::string> named;
-  for (const std::string& name : clear.gpus) named.insert(ResolveGpu(name, *inventory_));
+  for (const std::string& name : clear.gpus) named.insert(UuidOf(name));
   for (auto& [uuid, gpu] : gpus_) {
     if (!clear.gpus.empty() && !named.contains(uuid)) continue;
     if (gpu->health.healthy()) continue;
@@ -374,6 +391,7 @@ void Monitor::Build() {
     states.push_back({.gpu = &gpu->seen,
                       .record = &gpu->health.record(),
                       .warnings = gpu->health.warnings(),
+                      .after_reset = gpu->health.AfterReset(),
                       .hung = deps_.worker.set_aside(gpu->seen.pci_bus_id())});
     for (const std::string& note : gpu->health.TakeNotes()) announcer_.Note(uuid, note);
   }

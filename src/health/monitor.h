@@ -133,6 +133,9 @@ class Monitor {
 
   Gpu& Track(const std::string& uuid);
   Gpu* FindPci(std::string_view pci_bus_id);
+  // Of a GPU as an operator names it, also of one that is gone but still shown. What names none is
+  // returned as it is.
+  std::string UuidOf(std::string_view name) const;
   void ResolveFences();
   void CheckModule();
   void ApplyPresence(const inventory::Inventory& inventory);
@@ -196,6 +199,7 @@ class Monitor {
   std::optional<MonoTime> last_refresh_;
 
   FenceBook fences_;
+  std::set<int> fences_told_;  // lines of those that name no GPU
   struct PendingClear {
     std::vector<std::string> gpus;
     WallTime written;

@@ -4,6 +4,7 @@
 
 #include "base/duration.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "health/board_document.h"
 
 namespace ndp::node {
@@ -43,7 +44,10 @@ void Control::On(const health::ControlRequest& request, health::ControlServer::A
       doc::Value document = Ok();
       doc::Value board = health::BoardDocument(*deps_.monitor.board());
       for (doc::Value::Entry& entry : board.entries()) document.Set(entry.key, entry.value);
-      document.Set("released", deps_.session.released());
+      const auto released = deps_.session.released_since();
+      document.Set("released", released.has_value());
+      if (released) document.Set("releasedSince", FormatWallTime(*released));
+      deps_.handed_out(document);
       return answer(std::move(document));
     }
     case Command::kClear: {
@@ -66,27 +70,32 @@ void Control::Release(std::optional<Duration> for_time, health::ControlServer::A
   log::Info("release of the driver asked for",
             {{"for", for_time ? FormatDuration(*for_time) : "until resume"}});
   resume_timer_.Cancel();
+  deps_.session.Release();
+  AwaitClosed(kLooks, for_time, answer);
+}
+
+void Control::AwaitClosed(int looks_left, std::optional<Duration> for_time,
+                          const health::ControlServer::Answer& answer) {
+  if (!deps_.session.released()) {
+    return answer(health::ControlError(Error(Code::kUnavailable, "resumed in between")));
+  }
+  const bool closed = deps_.session.closed();
+  if (!closed && looks_left > 0) {
+    closed_timer_ = deps_.loop.After(kLook, [this, looks_left, for_time, answer] {
+      AwaitClosed(looks_left - 1, for_time, answer);
+    });
+    return;
+  }
+  // Letting go takes seconds, which are not the operator's.
   if (for_time) {
     resume_timer_ = deps_.loop.After(*for_time, [this] {
       log::Info("the time of the release is over");
       Resume();
     });
   }
-  deps_.session.Release();
-  AwaitClosed(kLooks, answer);
-}
-
-void Control::AwaitClosed(int looks_left, const health::ControlServer::Answer& answer) {
-  if (deps_.session.closed()) return answer(Ok());
-  if (!deps_.session.released()) {
-    return answer(health::ControlError(Error(Code::kUnavailable, "resumed in between")));
-  }
-  if (looks_left == 0) {
-    return answer(health::ControlError(
-        Error(Code::kDeadlineExceeded, "a driver call hangs: the session is still open")));
-  }
-  closed_timer_ =
-      deps_.loop.After(kLook, [this, looks_left, answer] { AwaitClosed(looks_left - 1, answer); });
+  answer(closed ? Ok()
+                : health::ControlError(Error(Code::kDeadlineExceeded,
+                                             "a driver call hangs: the session is still open")));
 }
 
 void Control::Resume() {

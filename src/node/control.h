@@ -3,9 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "base/result.h"
+#include "doc/value.h"
 #include "health/control.h"
 #include "health/monitor.h"
 #include "node/driver_session.h"
@@ -20,6 +22,8 @@ class Control {
     os::EventLoop& loop;
     health::Monitor& monitor;
     DriverSession& session;
+    // What is handed out and what not, added to the answer of `ndp health`.
+    std::function<void(doc::Value& document)> handed_out;
   };
 
   // The instance works without it: a failure is worth a warning.
@@ -36,7 +40,8 @@ class Control {
   explicit Control(Deps deps) : deps_(deps) {}
   void On(const health::ControlRequest& request, health::ControlServer::Answer answer);
   void Release(std::optional<Duration> for_time, health::ControlServer::Answer answer);
-  void AwaitClosed(int looks_left, const health::ControlServer::Answer& answer);
+  void AwaitClosed(int looks_left, std::optional<Duration> for_time,
+                   const health::ControlServer::Answer& answer);
   void Resume();
 
   Deps deps_;

@@ -47,7 +47,7 @@ void DriverSession::set_rescan_interval(Duration interval) {
 }
 
 void DriverSession::Open() {
-  if (opening_ || closing_ || released_ || driver_ != nullptr) return;
+  if (opening_ || closing_ || released() || driver_ != nullptr) return;
   retry_timer_.Cancel();
   // Only a scan of all tells which GPU has which index.
   apart_ = known_.empty() ? std::set<std::string>() : let_go_;
@@ -66,7 +66,7 @@ void DriverSession::Open() {
 void DriverSession::OnOpened(Result<std::shared_ptr<nvml::Driver>> opened) {
   opening_ = false;
   if (!opened) return RetryLater(opened.error());
-  if (released_) return DropOnWorker(*std::move(opened));
+  if (released()) return DropOnWorker(*std::move(opened));
   failures_ = 0;
   driver_ = *std::move(opened);
   last_ = driver_;
@@ -86,7 +86,7 @@ void DriverSession::RetryLater(const Error& why) {
 }
 
 void DriverSession::Rescan(const std::string& why) {
-  if (released_ || closing_) return;
+  if (released() || closing_) return;
   if (driver_ == nullptr) return Open();
   const ChangeSigns now = ReadChangeSigns(deps_.host, deps_.devices, driver_->library());
   if (const std::string changed = signs_.Difference(now); !changed.empty()) {
@@ -105,7 +105,7 @@ void DriverSession::OnDeviceNodes() {
 }
 
 void DriverSession::Refresh(const std::string& why) {
-  if (closing_ || released_) return;
+  if (closing_ || released()) return;
   if (driver_ == nullptr) return Open();
   log::Info("driver session refreshed", {{"why", why}});
   Close();
@@ -141,7 +141,7 @@ void DriverSession::AwaitClosed(int looks_left) {
     log::Warning("a call hangs in the old driver session: opening a new one beside it");
   }
   closing_ = false;
-  if (released_) {
+  if (released()) {
     log::Info("driver released");
   } else {
     Open();
@@ -149,15 +149,15 @@ void DriverSession::AwaitClosed(int looks_left) {
 }
 
 void DriverSession::Release() {
-  if (released_) return;
-  released_ = true;
+  if (released()) return;
+  released_since_ = deps_.clock.Wall();
   retry_timer_.Cancel();
   if (driver_ != nullptr) Close();
 }
 
 void DriverSession::Resume() {
-  if (!released_) return;
-  released_ = false;
+  if (!released()) return;
+  released_since_.reset();
   log::Info("driver resumed");
   if (!closing_) Open();
 }
@@ -369,7 +369,7 @@ void DriverSession::OnSetAside(const std::string& key, bool set_aside) {
     // Whatever was asked, its answer will be dropped.
     opening_ = false;
     scanning_ = false;
-    if (set_aside && driver_ == nullptr && !closing_ && !released_) {
+    if (set_aside && driver_ == nullptr && !closing_ && !released()) {
       RetryLater(Error(Code::kDeadlineExceeded, "opening the driver does not return"));
     } else if (set_aside && driver_ != nullptr && !scanned_) {
       events_.failed(

@@ -73,7 +73,8 @@ class DriverSession {
   void OnSetAside(const std::string& key, bool set_aside);
 
   bool open() const { return driver_ != nullptr; }
-  bool released() const { return released_; }
+  bool released() const { return released_since_.has_value(); }
+  std::optional<WallTime> released_since() const { return released_since_; }
   // No reference to the driver is left, ours or anybody's.
   bool closed() const { return driver_ == nullptr && last_.expired(); }
 
@@ -106,7 +107,7 @@ class DriverSession {
   std::weak_ptr<nvml::Driver> last_;
   bool opening_ = false;
   bool closing_ = false;
-  bool released_ = false;
+  std::optional<WallTime> released_since_;
   int failures_ = 0;
   ChangeSigns signs_;
 

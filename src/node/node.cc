@@ -160,7 +160,10 @@ void Node::Start() {
 void Node::OpenControl() {
   if (control_ != nullptr && control_->PutBack().ok()) return;
   control_.reset();
-  auto opened = Control::Open({.loop = deps_.loop, .monitor = *monitor_, .session = *session_},
+  auto opened = Control::Open({.loop = deps_.loop,
+                               .monitor = *monitor_,
+                               .session = *session_,
+                               .handed_out = [this](doc::Value& to) { AddHandedOut(to); }},
                               settings().plugin.socket_dir);
   if (opened.ok()) {
     control_ = *std::move(opened);
@@ -177,7 +180,11 @@ Result<std::unique_ptr<web::Server>> Node::OpenWeb(const config::ListenAddress& 
                                    : web::Address(web::UnixAddress{at.unix_path});
   web::Sources sources{.live = [this](std::function<void(Status)> done) { Ping(std::move(done)); },
                        .ready = [this] { return Ready(); },
-                       .metrics = [this] { return metrics_.Text(); },
+                       .metrics =
+                           [this] {
+                             UpdateMetrics();
+                             return metrics_.Text();
+                           },
                        .status = [this] { return StatusDocument(); }};
   return web::Server::Open(deps_.loop, address, std::move(sources));
 }
@@ -248,6 +255,9 @@ void Node::TellSocketFolder() {
   if (std::exchange(socket_folder_missing_, missing) == missing) return;
   if (!missing) {
     log::Info("the socket folder is there", {{"folder", folder}});
+  } else if (ec == std::errc::permission_denied) {
+    log::Warning("the socket folder cannot be looked into, run as root: waiting for it",
+                 {{"folder", folder}, {"why", ec.message()}});
   } else if (std::filesystem::exists(status)) {
     log::Warning("the socket folder is no folder: waiting for one", {{"folder", folder}});
   } else {

@@ -102,6 +102,9 @@ class Node {
   // status.cc
   doc::Value DriverStatus() const;
   doc::Value StatusDocument() const;
+  // For `ndp health`: each resource, what of it is not handed out, and what is in none.
+  void AddHandedOut(doc::Value& to) const;
+  doc::Value NotOfferedStatus() const;
   Status Ready() const;
   void Ping(std::function<void(Status)> done);
   void UpdateMetrics();

@@ -107,14 +107,7 @@ doc::Value Node::StatusDocument() const {
     entry.Set("devices", std::move(devices));
     resources.Append(std::move(entry));
   }
-  doc::Value& withheld = out.Set("notOffered", doc::Value::List());
-  for (const resource::NotOffered& device : set_.not_offered) {
-    doc::Value entry = doc::Value::Map();
-    entry.Set("index", device.index);
-    entry.Set("uuid", device.uuid);
-    entry.Set("reason", device.reason);
-    withheld.Append(std::move(entry));
-  }
+  out.Set("notOffered", NotOfferedStatus());
   doc::Value& warnings = out.Set("warnings", doc::Value::List());
   for (const std::string& warning : loaded_.warnings) warnings.Append(warning);
   for (const std::string& warning : set_.warnings) warnings.Append(warning);
@@ -122,6 +115,48 @@ doc::Value Node::StatusDocument() const {
   if (!holders_.error().empty()) out.Set("heldDevicesError", holders_.error());
   out.Set("settings", config::ToJson(loaded_));
   return out;
+}
+
+doc::Value Node::NotOfferedStatus() const {
+  doc::Value out = doc::Value::List();
+  for (const resource::NotOffered& device : set_.not_offered) {
+    doc::Value entry = doc::Value::Map();
+    entry.Set("index", device.index);
+    entry.Set("uuid", device.uuid);
+    entry.Set("reason", device.reason);
+    out.Append(std::move(entry));
+  }
+  return out;
+}
+
+void Node::AddHandedOut(doc::Value& to) const {
+  doc::Value& resources = to.Set("resources", doc::Value::List());
+  for (const auto& [name, server] : servers_) {
+    std::size_t healthy = 0;
+    // Health has its own words for the rest.
+    std::map<std::string, std::vector<std::string>> withheld;
+    for (const plugin::ListedDevice& device : server->view()->devices()) {
+      if (device.healthy) {
+        ++healthy;
+      } else if (board_->Of(StripReplica(device.id)).healthy) {
+        withheld[device.reason].push_back(device.id);
+      }
+    }
+    doc::Value entry = doc::Value::Map();
+    entry.Set("name", name);
+    entry.Set("capacity", server->view()->devices().size());
+    entry.Set("healthy", healthy);
+    doc::Value& reasons = entry.Set("withheld", doc::Value::List());
+    for (const auto& [reason, ids] : withheld) {
+      doc::Value one = doc::Value::Map();
+      one.Set("reason", reason);
+      one.Set("count", ids.size());
+      one.Set("first", ids.front());
+      reasons.Append(std::move(one));
+    }
+    resources.Append(std::move(entry));
+  }
+  to.Set("notOffered", NotOfferedStatus());
 }
 
 Status Node::Ready() const {
@@ -167,6 +202,8 @@ void Node::UpdateMetrics() {
                          "Devices on the list of a resource that are Healthy.", healthy);
   metrics_.AddGauge("ndp_driver_up", "Whether a session with the NVIDIA driver is open.")
       .Set(session_ && session_->open() ? 1 : 0);
+  metrics_.AddGauge("ndp_driver_released", "Whether `ndp release` holds the driver closed.")
+      .Set(session_ && session_->released() ? 1 : 0);
   metrics_.AddGauge("ndp_gpus", "GPUs known, those that are lost among them.")
       .Set(inventory_ ? static_cast<double>(inventory_->gpus.size()) : 0);
   metrics_.AddGauge("ndp_not_offered", "GPUs and MIG devices that are in no resource.")

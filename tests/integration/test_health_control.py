@@ -1,10 +1,12 @@
 """What operators ask of a running plugin: ndp health, health clear, release, resume."""
 
 import json
+import re
 import stat
+import subprocess
 import time
 
-from simnode import eventually, open_files, quick
+from simnode import BIN, eventually, open_files, quick
 
 LASTING = quick(recovery={"holdOff": "1h"})
 
@@ -39,7 +41,9 @@ def test_release_lets_go_of_everything_and_ends_by_itself(node):
     node.sim("mig", "--gpu", "3", "--mode", "on")
     node.sim("mig", "--gpu", "3", "--mode", "off")
     assert json.loads(node.ndp("health", "--json"))["released"] is True
+    assert re.match(r"released since 20\S+: .*nothing is watched until ndp resume", node.ndp("health"))
     assert plugin.status()["driver"]["released"] is True
+    assert plugin.metric("ndp_driver_released") == 1 and plugin.metric("ndp_driver_up") == 0
     plugin.signal(1)  # neither a reload nor a scan opens it
     eventually(lambda: "SIGHUP" in plugin.log(), "reloaded")
     time.sleep(1.5)  # three scans, had there been any
@@ -54,6 +58,8 @@ def test_release_lets_go_of_everything_and_ends_by_itself(node):
     assert time.monotonic() - released >= 2
     assert json.loads(node.ndp("health", "--json"))["released"] is False
     eventually(lambda: "evidence of a reset" in plugin.log(), "the reset is seen")
+    eventually(lambda: "next: none: a reset was seen" in node.ndp("health"), "and nobody is sent to reset it again")
+    assert plugin.metric("ndp_driver_released") == 0 and plugin.metric("ndp_driver_up") == 1
 
 
 def test_resume_ends_a_release_and_the_node_is_scanned(node):
@@ -104,11 +110,54 @@ def test_health_says_everything(node):
     assert entry == plugin.verdict(node.uuid(2))
     assert set(entry) == {"device", "index", "pciBusId", "verdict", "reason", "class", "xid", "since", "count", "nextStep"}
     text = node.ndp("health")
-    assert text.count("Healthy") == 7 and "XID 79" in text and "next: " in text and "ndp release" in text
+    assert "nvidia.com/gpu: 8 listed, 7 Healthy" in text and "not handed out" not in text
+    assert sum(line.endswith("Healthy") for line in text.splitlines() if "GPU-" in line) == 7
+    assert "XID 79" in text and "next: " in text and "ndp release" in text
     assert [line.split()[0] for line in text.splitlines() if "GPU-" in line] == [str(n) for n in range(8)]
     line = next(line for line in plugin.log().splitlines() if "device is Unhealthy" in line)
     for word in (node.uuid(2), "XID 79", "reset", entry["since"], "next_step"):
         assert word in line
+
+
+def test_health_says_why_listed_devices_are_held_back(node):
+    node.up("dgx-h100")
+    node.start_kubelet()
+    (node.dir / "cdi").write_text("no folder")
+    node.start_plugin("--device-list-strategy=cdi-cri", f"--driver-root={node.dir / 'root'}")
+    node.wait_for(capacity=8, allocatable=0)
+    text = node.ndp("health")
+    assert "nvidia.com/gpu: 8 listed, 0 Healthy" in text
+    assert re.search(r"8 not handed out \(GPU-\S+, …\): .*cdi", text), text
+
+
+def test_a_gpu_that_is_gone_is_cleared_by_what_it_is_shown_as(node):
+    plugin = node.serve(config=LASTING)
+    node.await_events()
+    gpu = node.gpus()[7]
+    node.sim("gpu", "--gpu", "7", "--remove")
+    plugin.until_unhealthy(gpu["uuid"])
+    eventually(lambda: len(plugin.status()["gpus"]) == 8 and plugin.status()["gpus"][7].get("trouble"), "it is missed")
+    for name in (gpu["uuid"], gpu["pci"], "7"):
+        assert f"cleared {gpu['uuid']}" in node.ndp("health", "clear", name)
+
+
+def test_a_release_lasts_from_when_the_driver_is_closed(node):
+    node.serve(config=LASTING)
+    node.await_events()
+    assert "for 1s" in node.ndp("release", "--for", "1s")  # letting go alone can take longer
+    eventually(lambda: len(sessions(node)) == 1, "it ends by itself")
+
+
+def test_who_may_not_look_is_told_so(node):
+    node.serve(config=LASTING)
+    node.dir.chmod(0o755)
+    for user in ["health", "release"]:
+        done = subprocess.run(
+            ["setpriv", "--reuid=65534", "--clear-groups", "--inh-caps=-all", str(BIN / "ndp"), user,
+             f"--kubelet-socket={node.kubelet_dir / 'kubelet.sock'}"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1 and "root" in done.stderr and "Permission denied" in done.stderr, done.stderr
 
 
 def test_the_socket_is_private_and_mistakes_are_told(node):

@@ -103,6 +103,8 @@ def test_single_offers_nothing_of_a_wrong_layout_says_why_and_goes_on(node, layo
     reasons = [d.get("reason", "") for r in plugin.status()["resources"] for d in r["devices"]]
     reasons += [d["reason"] for d in plugin.status()["notOffered"]]
     assert reasons and all(any(word in reason for reason in reasons) for word in words), reasons
+    told = node.ndp("health")
+    assert all(word in told for word in words), told
     warned = [line for line in plugin.log().splitlines() if " W " in line]
     assert all(any(word in line for line in warned) for word in words), warned
     assert node.resources().get(GPU, {"allocatable": 0})["allocatable"] == 0
