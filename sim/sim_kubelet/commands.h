@@ -4,7 +4,7 @@
 //   {"ok":true,"devices":["GPU-…","GPU-…"],"response":{"envs":{…},…}}
 //   {"ok":false,"error":"…"}
 //
-// kCommandHelp lists them.
+// command_fields.h has them all.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,6 @@
 #include "sim_kubelet/streams.h"
 
 namespace ndp::sim_kubelet {
-
-extern const char* const kCommandHelp;
 
 class Commands {
  public:
@@ -31,7 +29,7 @@ class Commands {
   Result<doc::Value> Dispatch(const doc::Value& command);
   Result<doc::Value> Start(const doc::Value& command, bool stop_first);
   Status Stop(const doc::Value& command);
-  Status OpenStream(const Result<std::string>& resource, const Result<std::string>& stream);
+  Status OpenStream(const std::string& resource, const std::string& stream);
 
   os::EventLoop::Poster loop_;
   Kubelet& kubelet_;

@@ -6,9 +6,11 @@
 #include <string>
 
 #include "base/duration.h"
+#include "doc/json.h"
 #include "os/process.h"
 #include "sim_control/simulation.h"
 #include "sim_kubelet/claim.h"
+#include "sim_kubelet/command_fields.h"
 #include "sim_kubelet/commands.h"
 #include "sim_kubelet/control.h"
 #include "sim_kubelet/kubelet.h"
@@ -75,11 +77,21 @@ struct CtlOptions {
 
 Status RunCtl(const CtlOptions& options) {
   const auto socket = std::filesystem::path(options.dir) / "kubelet" / kControlSocket;
-  // A bare word is a command without fields.
-  const std::string line = options.command.starts_with('{')
-                               ? options.command
-                               : "{\"command\":\"" + options.command + "\"}";
-  NDP_TRY(const std::string answer, CallControl(socket, line));
+  doc::Value command = doc::Value::Map();
+  if (options.command.starts_with('{')) {
+    auto parsed = doc::ParseJson(options.command);
+    if (!parsed.ok()) return Error(Code::kInvalidArgument, parsed.error().message());
+    command = *std::move(parsed);
+  } else {  // a command without fields
+    command.Set("command", options.command);
+  }
+  NDP_TRY(CheckCommand(command));
+  auto called = CallControl(socket, doc::ToJson(command));
+  if (!called.ok()) {
+    return std::move(called).error().WithContext(
+        "no kubelet stand-in answers (does ndp-sim kubelet --dir " + options.dir + " run?)");
+  }
+  const std::string answer = *std::move(called);
   std::printf("%s\n", answer.c_str());
   if (!answer.starts_with("{\"ok\":true")) return Error(Code::kInternal, "the command failed");
   return {};
@@ -93,7 +105,7 @@ void AddKubelet(sim_cmd::Command& program) {
       "Play the kubelet's device manager on D/kubelet/kubelet.sock; prints one JSON line "
       "for each thing that happens");
   auto options = std::make_shared<Options>();
-  command.Footer(std::string(kCommandHelp) +
+  command.Footer(CommandHelp() +
                  "\nThey are read from standard input and from D/kubelet/control.sock.");
   command.Add("--dir", options->dir, "Folder of the machine").Required();
   command.Add("--like", options->like, "Whose manners: 1.34 (to 1.36) or 1.37, the default");
@@ -113,7 +125,7 @@ void AddKubelet(sim_cmd::Command& program) {
 void AddKubeletCtl(sim_cmd::Command& program) {
   auto command = program.Sub("kubelet-ctl", "Send one command to a running `ndp-sim kubelet`");
   auto options = std::make_shared<CtlOptions>();
-  command.Footer(kCommandHelp);
+  command.Footer(CommandHelp());
   command.Add("--dir", options->dir, "Folder of the machine").Required();
   command.Add("command", options->command, "A JSON object, or a bare word such as status")
       .Required();

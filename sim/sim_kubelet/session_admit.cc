@@ -28,6 +28,8 @@ Result<doc::Value> Kubelet::Session::AdmitKnown(const ContainerRequest& request)
           "admitted-without-devices",
           {{"pod", request.pod}, {"container", request.container}, {"resource", request.resource}});
       answer.Set("devices", doc::Value::List());
+      answer.Set("note", "the kubelet knows no resource " + request.resource +
+                             ": as with the real one, the container starts without it");
       return answer;
     }
     const auto unlisted = book_.HeldButUnlisted();

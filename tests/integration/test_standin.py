@@ -97,3 +97,16 @@ def test_a_folder_that_is_no_machine_is_refused_and_nothing_is_made(node):
 def test_a_plugin_with_real_gpus_needs_no_machine(node):
     node.start_kubelet("1.37", "--no-machine")
     assert node.do("status")["running"]
+
+
+def test_a_wrong_command_is_told_before_it_is_sent(node):
+    rc = subprocess.run([str(BIN / "ndp-sim"), "kubelet-ctl", "--dir", str(node.dir), "dance"],
+                        capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    assert rc.returncode == 2 and rc.stdout == "" and rc.stderr.count("\n") == 1
+    assert rc.stderr.startswith("ndp-sim kubelet-ctl: no command 'dance': must be one of status, wait,")
+
+
+def test_without_a_stand_in_the_question_is_whether_it_runs(node):
+    node.up("pcie-t4")
+    told = node.sim("kubelet-ctl", "status", ok=False)
+    assert told.startswith(f"ndp-sim kubelet-ctl: no kubelet stand-in answers (does ndp-sim kubelet --dir {node.dir} run?)")
