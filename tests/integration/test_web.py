@@ -75,6 +75,16 @@ def test_metrics_are_prometheus_text(node):
     assert "ndp_driver_up 1" in text
 
 
+def test_every_metric_is_documented(node, pytestconfig):
+    documented = set(re.findall(r"`(ndp_\w+)`", (pytestconfig.rootpath / "docs/health.md").read_text()))
+    sources = [file.read_text() for file in (pytestconfig.rootpath / "src").rglob("*.cc") if "_test" not in file.name]
+    assert set(re.findall(r'"(ndp_[a-z_]+)"', "".join(sources))) == documented
+    node.serve("dgx-h100")
+    node.allocate(1)
+    served = set(re.findall(r"^# TYPE (\w+)", node.plugins[0].get("/metrics")[1], re.M))
+    assert served and served <= documented
+
+
 def test_ready_means_registered_or_nothing_to_register(node):
     node.up("dgx-h100", "--gpus", "2")
     plugin = node.start_plugin()
