@@ -116,7 +116,11 @@ std::string FormatLine(Format format, Level level, WallTime time, std::string_vi
       out += ',';
       AppendJsonString(out, field.key);
       out += ':';
-      AppendJsonString(out, field.value);
+      if (field.is_json) {
+        out += field.value;
+      } else {
+        AppendJsonString(out, field.value);
+      }
     }
     return out += '}';
   }

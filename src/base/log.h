@@ -1,18 +1,20 @@
 // The log: one structured line per thing that happened. Thread-safe after Init.
 //
-//   log::Info("registered", {{"resource", name}, {"ms", fmt::to_string(ms)}});
+//   log::Info("registered", {{"resource", name}, {"ms", ms}});
 //
 // Text:  2026-11-29T23:28:01.250Z I registered resource=nvidia.com/gpu ms=4
-// JSON:  {"ts":"…","level":"info","msg":"registered","resource":"nvidia.com/gpu","ms":"4"}
+// JSON:  {"ts":"…","level":"info","msg":"registered","resource":"nvidia.com/gpu","ms":4}
 // Log or return an error, never both.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -22,8 +24,20 @@ enum class Level { kDebug, kInfo, kWarning, kError };
 enum class Format { kText, kJson };
 
 struct Field {
+  Field(std::string_view name, std::string text) : key(name), value(std::move(text)) {}
+  template <std::integral T>
+  Field(std::string_view name, T number)
+      : key(name), value(std::to_string(number)), is_json(true) {}
+  // JSON in a log that is JSON, a text in any other.
+  static Field Json(std::string_view name, std::string json) {
+    Field field(name, std::move(json));
+    field.is_json = true;
+    return field;
+  }
+
   std::string_view key;
-  std::string value;
+  std::string value;     // empty: the field is left out
+  bool is_json = false;  // needs no quotes in JSON
 };
 
 struct Options {

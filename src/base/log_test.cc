@@ -24,6 +24,23 @@ TEST(LogLineTest, Json) {
             R"({"ts":"2001-09-09T01:46:40.000Z","level":"error","msg":"say \"x\"","k":"v"})");
 }
 
+TEST(LogLineTest, NumbersAndJsonAreThatInJsonAlone) {
+  const auto line = [](Format format) {
+    return FormatLine(format, Level::kInfo, kTime, "m",
+                      {{"count", 4},
+                       {"below", -1L},
+                       {"size", std::size_t{0}},
+                       {"driver", "535.54"},
+                       Field::Json("settings", R"({"v":[1,"a"]})")});
+  };
+  EXPECT_EQ(line(Format::kJson),
+            R"({"ts":"2001-09-09T01:46:40.000Z","level":"info","msg":"m","count":4,"below":-1,)"
+            R"("size":0,"driver":"535.54","settings":{"v":[1,"a"]}})");
+  EXPECT_EQ(line(Format::kText),
+            R"(2001-09-09T01:46:40.000Z I m count=4 below=-1 size=0 driver=535.54 )"
+            R"(settings="{\"v\":[1,\"a\"]}")");
+}
+
 TEST(RateLimitTest, AllowsTenAMinutePerCauseAndCountsTheRest) {
   ManualClock clock;
   RateLimit limit(clock);

@@ -20,10 +20,22 @@ namespace {
 // About thirty for the node, ten for each resource, and some to spare.
 constexpr std::uint64_t kLeastFiles = 64;
 
-void LogSettings(const config::Loaded& loaded) {
+void Begin(const config::Loaded& loaded) {
   log::Init(loaded.settings.log);
+  log::Info("starting", {{"version", VersionText()}});
   for (const std::string& warning : loaded.warnings) log::Warning(warning);
-  log::Info("settings", {{"settings", doc::ToJson(config::ToJson(loaded))}});
+  log::Info("settings", {log::Field::Json("settings", doc::ToJson(config::ToJson(loaded)))});
+}
+
+void Adopted(const config::Loaded& before, const config::Loaded& now) {
+  log::Init(now.settings.log);
+  for (const std::string& warning : now.warnings) log::Warning(warning);
+  const doc::Value changes = config::Changes(before, now);
+  if (changes.entries().empty()) {
+    log::Info("no setting has changed");
+  } else {
+    log::Info("settings have changed", {log::Field::Json("changes", doc::ToJson(changes))});
+  }
 }
 
 }  // namespace
@@ -43,8 +55,7 @@ int RunDevicePlugin(const std::string& name, const std::vector<std::string>& arg
     fmt::print(stderr, "{}: {}\n", name, loaded.error().message());
     return loaded.error().code() == Code::kInvalidArgument ? kUsage : kFailed;
   }
-  log::Info("starting", {{"version", VersionText()}});
-  LogSettings(*loaded);
+  Begin(*loaded);
 
   auto loop = os::EventLoop::Create();
   if (!loop) {
@@ -56,7 +67,7 @@ int RunDevicePlugin(const std::string& name, const std::vector<std::string>& arg
   node::Node node(*std::move(loaded), {.loop = **loop,
                                        .clock = clock,
                                        .reload = [&inputs] { return config::Load(inputs); },
-                                       .adopted = LogSettings,
+                                       .adopted = Adopted,
                                        .exit =
                                            [&](int code) {
                                              exit_code = code;

@@ -143,7 +143,8 @@ Status CheckVersion(const Node& root) {
 }
 
 // Parses the file and leaves only keys that exist.
-Result<doc::Value> ReadDocument(const std::string& text, bool strict, Loaded& loaded) {
+Result<doc::Value> ReadDocument(const std::string& text, bool strict, Loaded& loaded,
+                                std::vector<std::string>& unknown) {
   NDP_TRY(doc::Value root, doc::ParseYaml(text));
   if (root.is_null()) return root;
   if (!root.is_map()) return Node(root).WrongType("a map of settings");
@@ -152,6 +153,7 @@ Result<doc::Value> ReadDocument(const std::string& text, bool strict, Loaded& lo
     return Error(Code::kInvalidArgument,
                  fmt::format("{} (refused by --strict-config)", fmt::join(keys.unknown, "; ")));
   }
+  unknown = keys.unknown;
   for (auto* findings : {&keys.warnings, &keys.unknown}) {
     for (std::string& finding : *findings) loaded.warnings.push_back(std::move(finding));
   }
@@ -207,6 +209,14 @@ Status CheckFlagsExist(const Inputs& inputs) {
   return {};
 }
 
+Status ApplyDocument(const Inputs& inputs, const Node& root, const std::string& file, bool strict,
+                     Loaded& loaded) {
+  NDP_TRY(CheckVersion(root).Context(file));
+  NDP_TRY(ApplyAll(inputs, root, strict, loaded));
+  NDP_TRY(ReadSections(root, loaded).Context(file));
+  return Resolve(loaded);
+}
+
 Result<Loaded> Read(const Inputs& inputs) {
   NDP_TRY(CheckFlagsExist(inputs));
   Loaded loaded{.program = inputs.program};
@@ -219,16 +229,18 @@ Result<Loaded> Read(const Inputs& inputs) {
   const std::string file = fmt::format("configuration file {}", path);
 
   doc::Value root;
+  std::vector<std::string> unknown;
   if (!path.empty()) {
     NDP_TRY(const std::string text, inputs.read_file(path).Context(file));
-    NDP_TRY(root, ReadDocument(text, strict, loaded).Context(file));
+    NDP_TRY(root, ReadDocument(text, strict, loaded, unknown).Context(file));
   }
   loaded.settings.common.config_file = path;  // for the messages of ApplyAll
-  NDP_TRY(CheckVersion(Node(root)).Context(file));
-  NDP_TRY(ApplyAll(inputs, Node(root), strict, loaded));
-  NDP_TRY(ReadSections(Node(root), loaded).Context(file));
-  NDP_TRY(Resolve(loaded));
-  return loaded;
+  const Status applied = ApplyDocument(inputs, Node(root), file, strict, loaded);
+  if (applied.ok()) return loaded;
+  // A misspelt key may be why, and is to be corrected in any case.
+  if (unknown.empty()) return applied.error();
+  return Error(applied.error().code(),
+               fmt::format("{}; and {}", applied.error().message(), fmt::join(unknown, "; ")));
 }
 
 }  // namespace

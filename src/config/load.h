@@ -64,4 +64,8 @@ Result<Loaded> Load(const Inputs& inputs);
 // /status.json.
 doc::Value ToJson(const Loaded& loaded);
 
+// Of those the ones with another value, each with the new value, its origin, and what it `was`.
+// That a line of the file has moved is no change.
+doc::Value Changes(const Loaded& before, const Loaded& now);
+
 }  // namespace ndp::config

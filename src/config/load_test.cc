@@ -356,6 +356,14 @@ TEST(LoadTest, ConfigManagerNamesWhatItNeeds) {
               ElementsAre(FallbackStrategy::kNamed, FallbackStrategy::kSingle));
 }
 
+TEST(LoadTest, ARefusedFileNamesItsUnknownKeysToo) {
+  EXPECT_THAT(Load(From("flags: {migStrategi: single}\nsharing:\n  timeSlicing:\n    resources:\n"
+                        "    - {name: gpu, replica: 3}\n")),
+              IsErrorThat(Code::kInvalidArgument,
+                          AllOf(HasSubstr("no replicas"), HasSubstr("flags.migStrategi"),
+                                HasSubstr("migStrategy"), HasSubstr("resources[0].replica"))));
+}
+
 TEST(ToJsonTest, PrintsEachValueWithItsOrigin) {
   const Loaded loaded =
       MustLoad(From("flags:\n  migStrategy: single\n"
@@ -371,6 +379,19 @@ TEST(ToJsonTest, PrintsEachValueWithItsOrigin) {
     EXPECT_THAT(json, HasSubstr(part));
   }
   EXPECT_THAT(json, Not(HasSubstr("sleep-interval")));
+}
+
+TEST(ChangesTest, HasWhatIsAnotherValueNow) {
+  const std::string sharing =
+      "sharing:\n  timeSlicing:\n    resources:\n    - {name: gpu, replicas: 4}\n";
+  const Loaded before = MustLoad(From("rescanInterval: 7s\n" + sharing));
+  EXPECT_EQ(doc::ToJson(Changes(before, before)), "{}");
+  EXPECT_EQ(doc::ToJson(Changes(before, MustLoad(From("rescanInterval: 7s\n\n" + sharing)))), "{}")
+      << "a line that has moved";
+  EXPECT_EQ(doc::ToJson(Changes(before, MustLoad(From(sharing)))),
+            R"({"rescan-interval":{"value":"30s","origin":"default","was":"7s"}})");
+  EXPECT_THAT(doc::ToJson(Changes(before, MustLoad(From("rescanInterval: 7s\n")))),
+              testing::StartsWith(R"({"sharing":{"value")"));
 }
 
 }  // namespace

@@ -85,6 +85,34 @@ std::string Origin::Text() const {
   return "default";
 }
 
+namespace {
+
+// Without the places of the file that parts of it name.
+doc::Value WithoutOrigins(const doc::Value& value) {
+  if (value.is_scalar()) return value;
+  doc::Value out = value.is_map() ? doc::Value::Map() : doc::Value::List();
+  for (const auto& entry : value.entries()) {
+    if (entry.key != "origin") out.Set(entry.key, WithoutOrigins(entry.value));
+  }
+  for (const doc::Value& item : value.items()) out.Append(WithoutOrigins(item));
+  return out;
+}
+
+}  // namespace
+
+doc::Value Changes(const Loaded& before, const Loaded& now) {
+  const doc::Value old = ToJson(before);
+  const doc::Value all = ToJson(now);
+  doc::Value changes = doc::Value::Map();
+  for (const auto& entry : all.entries()) {
+    const doc::Value* former = old.Find(entry.key);
+    if (former == nullptr || WithoutOrigins(*former) == WithoutOrigins(entry.value)) continue;
+    doc::Value& change = changes.Set(entry.key, entry.value);
+    change.Set("was", *former->Find("value"));
+  }
+  return changes;
+}
+
 doc::Value ToJson(const Loaded& loaded) {
   doc::Value out = doc::Value::Map();
   const auto add = [&](std::string_view id, doc::Value value) {

@@ -67,9 +67,8 @@ Result<MigMinors> ReadMigMinors(const os::HostFs& host) {
   std::vector<std::string> bad_lines;
   MigMinors minors = ParseMigMinors(*text, &bad_lines);
   if (!bad_lines.empty()) {
-    log::Warning(
-        "lines of the MIG minors file left out",
-        {{"path", kPath}, {"count", std::to_string(bad_lines.size())}, {"first", bad_lines[0]}});
+    log::Warning("lines of the MIG minors file left out",
+                 {{"path", kPath}, {"count", bad_lines.size()}, {"first", bad_lines[0]}});
   }
   return minors;
 }

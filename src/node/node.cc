@@ -62,7 +62,7 @@ std::vector<std::string> NotThereYet(const config::Settings& settings) {
   if (settings.sharing.strategy == config::SharingStrategy::kMps) {
     warnings.emplace_back(
         "the MPS control daemon is not there yet: shared devices wait for one that makes "
-        "/mps/<resource>/.started");
+        "<resource>/.started in --mps-root, which this process sees at /mps");
   }
   return warnings;
 }
@@ -103,7 +103,7 @@ void Node::Start() {
   }
   web_ = *std::move(web);
   if (const auto dead = rpc::RemoveDeadSockets(settings().plugin.socket_dir); dead > 0) {
-    log::Info("removed sockets that a killed process left", {{"count", std::to_string(dead)}});
+    log::Info("removed sockets that a killed process left", {{"count", dead}});
   }
   for (const std::string& warning : NotThereYet(settings())) log::Warning(warning);
   holders_.Read(settings().plugin.socket_dir);
@@ -279,7 +279,7 @@ void Node::OnSignal(int signal) {
     if (session_) session_->Refresh("SIGHUP");
     return;
   }
-  log::Info("stopping", {{"signal", std::to_string(signal)}});
+  log::Info("stopping", {{"signal", signal}});
   Stop(0);
 }
 
@@ -298,12 +298,11 @@ void Node::OnInventory(const std::shared_ptr<nvml::Driver>& driver, inventory::I
   const bool first = inventory_ == nullptr;
   for (const inventory::BrokenGpu& broken : fresh.broken) {
     if (limit_.Allow(fmt::format("broken {}", broken.index))) {
-      log::Warning("a GPU cannot be read",
-                   {{"index", std::to_string(broken.index)}, {"why", broken.reason}});
+      log::Warning("a GPU cannot be read", {{"index", broken.index}, {"why", broken.reason}});
     }
   }
   if (first) {
-    log::Info("GPUs found", {{"count", std::to_string(fresh.gpus.size())},
+    log::Info("GPUs found", {{"count", fresh.gpus.size()},
                              {"platform", std::string(inventory::PlatformName(fresh.platform))},
                              {"driver", fresh.driver.driver_version}});
   }
@@ -392,7 +391,7 @@ void Node::OnLinks(std::shared_ptr<const inventory::LinkMatrix> links) {
   with.links = links_;
   inventory_ = std::make_shared<const inventory::Inventory>(std::move(with));
   scores_ = std::make_shared<const resource::PairScores>(resource::ScoresOf(*inventory_));
-  log::Info("GPU links read", {{"pairs", std::to_string(links_->pairs.size() / 2)}});
+  log::Info("GPU links read", {{"pairs", links_->pairs.size() / 2}});
   ScheduleReconcile();
 }
 
@@ -419,9 +418,10 @@ void Node::Reload(const std::string& why) {
 }
 
 void Node::Adopt(config::Loaded next) {
-  const config::Settings before = std::exchange(loaded_, std::move(next)).settings;
+  const config::Loaded replaced = std::exchange(loaded_, std::move(next));
+  const config::Settings& before = replaced.settings;
   config_error_.clear();
-  deps_.adopted(loaded_);
+  deps_.adopted(replaced, loaded_);
   worker_.set_watchdog(settings().health.watchdog);
   if (!(settings().health == before.health)) monitor_->Configure(settings().health);
   if (inventory_ != nullptr) monitor_->SetExcluded(Excluded(settings(), *inventory_));

@@ -47,8 +47,8 @@ class Node {
     const Clock& clock;  // thread-safe
     // The configuration again, from the same command line and environment.
     std::function<Result<config::Loaded>()> reload;
-    // A configuration has been taken over.
-    std::function<void(const config::Loaded&)> adopted;
+    // A configuration has been taken over from the one before.
+    std::function<void(const config::Loaded& before, const config::Loaded& now)> adopted;
     // End the program with this status, once the sockets are gone.
     std::function<void(int code)> exit;
     std::string version;

@@ -114,8 +114,10 @@ void Node::AddMpsTrouble(OfferInputs& in) {
     if (resource.sharing != config::SharingStrategy::kMps) continue;
     const std::string folder = "/mps/" + resource.name;
     if (!host_.Exists(folder + "/.started")) {
-      in.resource_trouble[resource.name] =
-          fmt::format("the MPS daemon is not ready: {}/.started is missing", folder);
+      in.resource_trouble[resource.name] = fmt::format(
+          "the MPS daemon is not ready: {}/.started is missing (the host's {} is to be "
+          "mounted at /mps)",
+          folder, settings().plugin.mps_root);
     }
     auto& watch = mps_watches_[resource.name];
     if (watch != nullptr) continue;
@@ -171,9 +173,15 @@ void Node::Serve(plugin::Resource resource) {
   if (at != servers_.end() && at->second->view()->resource() == resource) return;
   const std::string name = resource.name;
   auto view = std::make_shared<const plugin::ResourceView>(std::move(resource));
-  if (at != servers_.end()) return at->second->Update(std::move(view));
-  log::Info("serving a resource",
-            {{"resource", name}, {"devices", std::to_string(view->devices().size())}});
+  if (at != servers_.end()) {
+    const std::size_t before = at->second->view()->devices().size();
+    if (before != view->devices().size()) {
+      log::Info("a resource has another number of devices",
+                {{"resource", name}, {"devices", view->devices().size()}, {"before", before}});
+    }
+    return at->second->Update(std::move(view));
+  }
+  log::Info("serving a resource", {{"resource", name}, {"devices", view->devices().size()}});
   servers_.emplace(name, rpc::ResourceServer::Start(
                              std::move(view),
                              {.socket_dir = settings().plugin.socket_dir,

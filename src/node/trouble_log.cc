@@ -1,6 +1,6 @@
 #include "node/trouble_log.h"
 
-#include <map>
+#include <algorithm>
 
 #include "base/ids.h"
 
@@ -17,16 +17,23 @@ void TroubleLog::Tell(const std::vector<Offer>& offers, const health::HealthBoar
     }
   }
   for (const auto& [what, ids] : now) {
-    if (known_.contains(what) || !limit_.Allow("trouble")) continue;  // over the limit: later
-    known_.insert(what);
+    if (const auto at = known_.find(what); at != known_.end()) {
+      at->second = ids;
+      continue;
+    }
+    if (!limit_.Allow("trouble")) continue;  // over the limit: later
+    known_.emplace(what, ids);
     log::Warning("devices are not handed out", {{"resource", what.first},
-                                                {"count", std::to_string(ids.size())},
+                                                {"count", ids.size()},
                                                 {"first", ids.front()},
                                                 {"why", what.second}});
   }
-  std::erase_if(known_, [&](const auto& what) {
+  std::erase_if(known_, [&](const auto& known) {
+    const auto& [what, ids] = known;
     if (now.contains(what)) return false;
-    if (limit_.Allow("trouble is over")) {
+    const bool worse = std::ranges::all_of(
+        ids, [&](const std::string& id) { return !board.Of(StripReplica(id)).healthy; });
+    if (!worse && limit_.Allow("trouble is over")) {
       log::Info("no device is held back any more for this",
                 {{"resource", what.first}, {"why", what.second}});
     }

@@ -1,8 +1,10 @@
 // Says why devices that are in order are not handed out (a MIG layout, a missing node, a pod that
 // holds them under another name): once when it begins and once when it ends. Verdicts of health
-// have lines of their own. Loop thread only.
+// have lines of their own; a reason that a verdict takes the place of has not ended. Loop thread
+// only.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -24,7 +26,8 @@ class TroubleLog {
 
  private:
   log::RateLimit& limit_;
-  std::set<std::pair<std::string, std::string>> known_;  // resource and reason
+  // By resource and reason: the devices that had it last.
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> known_;
 };
 
 }  // namespace ndp::node

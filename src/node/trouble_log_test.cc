@@ -43,6 +43,16 @@ TEST_F(TroubleLogTest, OneLineForAReasonWhenItBeginsAndOneWhenItEnds) {
   EXPECT_EQ(Tell(), "");
 }
 
+TEST_F(TroubleLogTest, AVerdictOfHealthInItsPlaceIsNoEnd) {
+  List("GPU-0", "lost, not yet judged");
+  EXPECT_NE(Tell(), "");
+  board_.devices["GPU-0"] = {.healthy = false, .reason = "lost"};
+  EXPECT_EQ(Tell(), "");
+  board_.devices.clear();
+  offer_.resource.devices = {{.id = "GPU-0", .healthy = true, .reason = ""}};
+  EXPECT_EQ(Tell(), "") << "health says that it is back";
+}
+
 TEST_F(TroubleLogTest, WhatHealthOrOthersHaveSaidIsNotSaidAgain) {
   board_.devices["GPU-0"] = {.healthy = false, .reason = "XID 79"};
   List("GPU-0::3", "XID 79");

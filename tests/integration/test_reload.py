@@ -1,5 +1,6 @@
 """The configuration is read again on SIGHUP and whenever the file changes; a bad one changes nothing."""
 
+import json
 import signal
 
 import pytest
@@ -48,8 +49,24 @@ def test_a_changed_file_is_read_whichever_way_it_changes(node):
 def test_sighup_reads_it_too(node):
     plugin = start(node, {"rescanInterval": "11s"})
     plugin.signal(signal.SIGHUP)
-    eventually(lambda: plugin.log().count(" settings ") == 2, "the settings are told anew")
+    eventually(lambda: "no setting has changed" in plugin.log(), "it is read anew")
     assert node.resources()[GPU]["allocatable"] == 2
+
+
+def test_the_log_tells_what_changed_and_how_many_devices_that_makes(node):
+    def config(replicas):
+        return {"sharing": {"timeSlicing": {"resources": [{"name": GPU, "replicas": replicas}]}}}
+
+    plugin = node.serve(capacity=32, config=config(4))
+    node.write_config(config(2))
+    node.wait_for(capacity=16, allocatable=16)
+    lines = plugin.log().splitlines()
+    assert sum(" settings settings=" in line for line in lines) == 1, "all of them at the start alone"
+    changed = next(line for line in lines if "settings have changed" in line)
+    changes = json.loads(json.loads(changed[changed.index("changes=") + 8:]))
+    assert list(changes) == ["sharing"]
+    assert [changes["sharing"][key]["resources"][0]["replicas"] for key in ("was", "value")] == [4, 2]
+    assert any(line.endswith(f"another number of devices resource={GPU} devices=16 before=32") for line in lines)
 
 
 def test_what_did_not_change_is_not_touched(node):

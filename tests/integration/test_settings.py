@@ -61,6 +61,18 @@ def test_every_option_is_told_with_its_value_and_its_origin(node, pytestconfig):
     assert of("dev-root")[0] == "/run/nvidia/driver"
 
 
+def test_a_log_in_json_is_that_from_its_first_line(node):
+    node.up("dgx-h100", "--gpus", "2")
+    node.start_kubelet()
+    plugin = node.start_plugin(env={"LOG_FORMAT": "json"})
+    node.wait_for(allocatable=2)
+    lines = [json.loads(line) for line in plugin.log().splitlines()]
+    assert lines[0]["msg"] == "starting" and lines[0]["version"]
+    assert isinstance(next(line for line in lines if line["msg"] == "settings")["settings"], dict)
+    assert next(line for line in lines if line["msg"] == "GPUs found")["count"] == 2
+    assert next(line for line in lines if line["msg"] == "serving a resource")["devices"] == 2
+
+
 def test_status_tells_the_same(node):
     node.up("dgx-h100", "--gpus", "1")
     plugin = node.start_plugin("--log-format=json", env={"V": "4"})
