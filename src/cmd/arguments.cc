@@ -1,11 +1,25 @@
 #include "cmd/arguments.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
+#include "base/one_line.h"
 #include "base/path.h"
 #include "cmd/command.h"
 
 namespace ndp::cmd {
+
+namespace {
+
+// With the sub-command that was given: "ndp cdi validate".
+std::string CommandOf(const CLI::App& app) {
+  const auto given = app.get_subcommands();
+  return given.empty() ? app.get_name()
+                       : fmt::format("{} {}", app.get_name(), given.front()->get_name());
+}
+
+}  // namespace
 
 Arguments::Arguments(const std::string& name, const std::string& description)
     : own_(std::make_unique<CLI::App>(description, name)), app_(own_.get()) {}
@@ -60,7 +74,10 @@ std::optional<int> Arguments::Parse(const std::vector<std::string>& args) {
     // CLI11 takes the arguments last one first.
     app_->parse(std::vector<std::string>(args.rbegin(), args.rend()));
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error) == 0 ? kOk : kUsage;
+    if (error.get_exit_code() == 0) return app_->exit(error) == 0 ? kOk : kUsage;
+    fmt::print(stderr, "{0}: {1}\n{0} --help lists the options\n", CommandOf(*app_),
+               OneLine(error.what()));
+    return kUsage;
   }
   return std::nullopt;
 }

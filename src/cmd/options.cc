@@ -50,6 +50,22 @@ std::string DidYouMean(config::Program program, const std::vector<std::string>& 
   return "";
 }
 
+// `--flag false`: a boolean alone is true, and what follows stands for itself.
+std::string ValueApart(config::Program program, const std::vector<std::string>& args) {
+  static constexpr std::string_view kValues[] = {"true", "false", "1", "0", "t", "f"};
+  for (std::size_t i = 1; i < args.size(); ++i) {
+    if (std::ranges::find(kValues, ToLower(args[i])) == std::end(kValues)) continue;
+    const std::string& before = args[i - 1];
+    for (const config::Option* option : config::OptionsOf(program)) {
+      if (option->bind.kind != config::Kind::kBool || option->flag.empty()) continue;
+      if (before != fmt::format("--{}", option->flag)) continue;
+      return fmt::format("{0} {1}: a boolean takes its value behind an equals sign: {0}={1}",
+                         before, args[i]);
+    }
+  }
+  return "";
+}
+
 // As CLI11 wants them. It takes "--option=" for an option without a value, but an empty value
 // counts: it becomes two arguments.
 std::vector<std::string> Reversed(const std::vector<std::string>& args) {
@@ -99,7 +115,8 @@ Parsed ParseCommandLine(config::Program program, const std::string& name,
       parsed.exit = app.exit(error);
       return parsed;
     }
-    const std::string hint = DidYouMean(program, args);
+    std::string hint = DidYouMean(program, args);
+    if (hint.empty()) hint = ValueApart(program, args);
     fmt::print(stderr, "{}: {}\n{} --help lists the options\n", name,
                OneLine(hint.empty() ? error.what() : hint), name);
     parsed.exit = kUsage;

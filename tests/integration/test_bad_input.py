@@ -35,6 +35,7 @@ def run(*args, env=None):
     (["--log-format=xml"], ["log-format", "xml", "json"]),
     (["--listen-address=:99999"], ["listen-address", "99999"]),
     (["--mig-strategy"], ["mig-strategy"]),
+    (["--fail-on-init-error", "false"], ["--fail-on-init-error=false"]),
 ])  # fmt: skip
 def test_a_bad_command_line_is_refused(args, words):
     done = run(*args)

@@ -66,6 +66,21 @@ def test_the_plugin_and_the_command_write_the_same(node):
     assert json.loads(done.stdout) == node.cdi()
 
 
+@pytest.mark.parametrize(("args", "name", "word"), [
+    (["cdi", "validate"], "ndp cdi validate", "FILE is required"),
+    (["cdi"], "ndp cdi", "subcommand"),
+    (["cdi", "generate", "--format=xml"], "ndp cdi generate", "xml"),
+    (["examine"], "ndp examine", "GPU is required"),
+    (["inventory", "--hots-root=/"], "ndp inventory", "--hots-root"),
+])  # fmt: skip
+def test_an_error_of_the_command_line_begins_with_the_commands_name(args, name, word):
+    done = subprocess.run([str(BIN / "ndp"), *args], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and done.stdout == "", done
+    first, second = done.stderr.splitlines()
+    assert first.startswith(f"{name}: ") and word in first
+    assert second == f"{name} --help lists the options"
+
+
 def test_list_names_what_runtimes_can_resolve(node):
     node.up("pcie-t4")
     (node.dir / "specs").mkdir()
