@@ -1,5 +1,7 @@
 #include "sim_profile/profile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <initializer_list>
@@ -37,7 +39,8 @@ Status ReadInt(const Value& map, const char* key, T& out) {
   const Value* value = map.Find(key);
   if (value == nullptr) return {};
   const auto number = value->AsInt();
-  if (!number) return Refuse(*value, std::string(key) + " must be a whole number");
+  // fmt::format: GCC 12 inlines `string + text` here and warns of bounds that it has wrong.
+  if (!number) return Refuse(*value, fmt::format("{} must be a whole number", key));
   out = static_cast<T>(*number);
   return {};
 }
