@@ -1,7 +1,11 @@
 #include "sim_cmd/command.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
+#include <concepts>
 #include <cstdio>
+#include <limits>
 
 namespace ndp::sim_cmd {
 
@@ -28,9 +32,39 @@ void Command::Footer(const std::string& text) { app_.footer(text); }
 
 void Command::RequireSub() { app_.require_subcommand(1); }
 
+namespace {
+
+template <typename T>
+struct Plain {
+  using Type = T;
+};
+template <typename T>
+struct Plain<std::optional<T>> {
+  using Type = T;
+};
+template <typename T>
+struct Plain<std::vector<T>> {
+  using Type = T;
+};
+
+// CLI11's own words are "Could not convert".
+template <std::integral T>
+std::string CheckNumber(const std::string& text) {
+  T number{};
+  if (CLI::detail::integral_conversion(text, number)) return "";
+  return fmt::format("\"{}\" must be a number from {} to {}", text, std::numeric_limits<T>::min(),
+                     std::numeric_limits<T>::max());
+}
+
+}  // namespace
+
 template <typename T>
 Option Command::Add(const std::string& name, T& value, const std::string& help) {
-  return Option(app_.add_option(name, value, help));
+  CLI::Option* option = app_.add_option(name, value, help);
+  using Element = Plain<T>::Type;
+  // Before a check of the range.
+  if constexpr (std::integral<Element>) option->check(CheckNumber<Element>);
+  return Option(option);
 }
 template Option Command::Add(const std::string&, std::string&, const std::string&);
 template Option Command::Add(const std::string&, std::uint32_t&, const std::string&);
@@ -52,15 +86,32 @@ void Command::ExactlyOne(std::initializer_list<Option> options) {
   group->require_option(1);
 }
 
+namespace {
+
+// "ndp-sim driver gone".
+std::string FullName(const CLI::App& app) {
+  std::string name = app.get_name();
+  for (const CLI::App* parent = app.get_parent(); parent != nullptr;
+       parent = parent->get_parent()) {
+    name.insert(0, parent->get_name() + " ");
+  }
+  return name;
+}
+
+// The sub-command that the command line is about, as far as it was read.
+const CLI::App& Named(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().front();
+  return *at;
+}
+
+}  // namespace
+
 void Command::OnRun(std::function<Status()> run) {
   app_.callback([&app = app_, &exit_code = exit_code_, run = std::move(run)] {
     const Status status = run();
     if (status.ok()) return;
-    std::string name = app.get_name();
-    for (CLI::App* parent = app.get_parent(); parent != nullptr; parent = parent->get_parent()) {
-      name.insert(0, parent->get_name() + " ");
-    }
-    std::fprintf(stderr, "%s: %s\n", name.c_str(), status.error().message().c_str());
+    std::fprintf(stderr, "%s: %s\n", FullName(app).c_str(), status.error().message().c_str());
     exit_code = status.error().code() == Code::kInvalidArgument ? 2 : 1;
   });
 }
@@ -84,7 +135,8 @@ int RunProgram(const char* name, const char* help, const char* version,
   } catch (const CLI::Success& done) {  // --help and --version
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "%s: %s (--help shows what there is)\n", name, error.what());
+    std::fprintf(stderr, "%s: %s (--help shows what there is)\n", FullName(Named(app)).c_str(),
+                 error.what());
     return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", name, error.what());

@@ -57,10 +57,12 @@ void AddClear(Command& program) {
 void AddDriver(Command& program) {
   auto command = program.Sub("driver", "Take the driver away, back, or upgrade it");
   command.RequireSub();
+  // Before or after the word that follows, as people type it.
+  auto options = std::make_shared<DriverOptions>();
+  command.Add("--dir", options->dir, "Folder of the machine");
 
   auto gone = command.Sub("gone", "Unload it: every session dies, nvmlInit fails");
-  auto options = std::make_shared<DriverOptions>();
-  AddDir(gone, *options);
+  gone.Add("--dir", options->dir, "Folder of the machine");
   gone.Add("--status", options->status, "What living sessions answer: 9 (default) or 1");
   gone.Flag("--files", options->files, "Remove what the driver package installed, too");
   OnMachine(gone, options, [](Simulation& simulation, const DriverOptions& given) {
@@ -68,20 +70,18 @@ void AddDriver(Command& program) {
   });
 
   auto back = command.Sub("back", "Load it again");
-  auto back_options = std::make_shared<DriverOptions>();
-  AddDir(back, *back_options);
-  AddNvml(back, *back_options);
-  OnMachine(back, back_options, [](Simulation& simulation, const DriverOptions& given) {
+  back.Add("--dir", options->dir, "Folder of the machine");
+  AddNvml(back, *options);
+  OnMachine(back, options, [](Simulation& simulation, const DriverOptions& given) {
     auto nvml = Nvml(given);
     return nvml.ok() ? sim_control::DriverBack(simulation, *nvml) : Status(std::move(nvml).error());
   });
 
   auto upgrade = command.Sub("upgrade", "Replace it by another version");
-  auto upgrade_options = std::make_shared<DriverOptions>();
-  AddDir(upgrade, *upgrade_options);
-  AddNvml(upgrade, *upgrade_options);
-  upgrade.Add("--version", upgrade_options->version, "The new version, e.g. 575.57.08").Required();
-  OnMachine(upgrade, upgrade_options, [](Simulation& simulation, const DriverOptions& given) {
+  upgrade.Add("--dir", options->dir, "Folder of the machine");
+  AddNvml(upgrade, *options);
+  upgrade.Add("--version", options->version, "The new version, e.g. 575.57.08").Required();
+  OnMachine(upgrade, options, [](Simulation& simulation, const DriverOptions& given) {
     auto nvml = Nvml(given);
     return nvml.ok() ? sim_control::DriverUpgrade(simulation, given.version, *nvml)
                      : Status(std::move(nvml).error());

@@ -39,6 +39,7 @@ inline Result<std::optional<std::uint32_t>> Slot(const sim_control::Simulation& 
 template <typename Options, typename F>
 void OnMachine(Command& command, std::shared_ptr<Options> options, F run) {
   command.OnRun([options = std::move(options), run]() -> Status {
+    if (options->dir.empty()) return Error(Code::kInvalidArgument, "--dir is required");
     NDP_TRY(auto simulation, sim_control::Simulation::Open(options->dir));
     return run(simulation, *options);
   });

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <sstream>
@@ -278,11 +280,16 @@ Result<Profile> ParseProfile(std::string_view name, std::string_view yaml) {
 
 Result<Profile> LoadProfile(const std::string& name_or_path) {
   if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".yaml")) {
-    std::ifstream file(name_or_path, std::ios::binary);
-    std::ostringstream text;
-    if (!file || !(text << file.rdbuf())) {
-      return Error(Code::kNotFound, name_or_path + ": cannot be read as a profile");
+    const std::string context = name_or_path + ": cannot be read as a profile";
+    std::error_code error;
+    if (std::filesystem::is_directory(name_or_path, error)) {
+      return ErrnoError(EISDIR, context);
     }
+    errno = 0;
+    std::ifstream file(name_or_path, std::ios::binary);
+    if (!file) return ErrnoError(errno, context);
+    std::ostringstream text;
+    text << file.rdbuf();
     return ParseProfile(name_or_path, text.str());
   }
   std::vector<std::string> names;

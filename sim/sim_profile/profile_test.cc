@@ -40,6 +40,10 @@ TEST(ProfileTest, TheMachinesPeopleAskForAreThere) {
     EXPECT_THAT(LoadProfile(name), IsOk()) << name;
   }
   EXPECT_THAT(LoadProfile("dgx-h101"), IsErrorThat(Code::kNotFound, HasSubstr("dgx-h100")));
+  EXPECT_THAT(LoadProfile("./mine.yaml"),
+              IsErrorThat(Code::kNotFound, HasSubstr("./mine.yaml: cannot be read as a profile: No "
+                                                     "such file or directory")));
+  EXPECT_FALSE(LoadProfile("/").ok());
 }
 
 TEST(ProfileTest, AnEntryStandsForEachAddressItLists) {
