@@ -91,6 +91,13 @@ Status Kubelet::Session::Listen(os::EventLoop& loop) {
   NDP_TRY(listener_, os::UnixListener::Open(loop, {.path = path}, [this](os::UniqueFd connection) {
             grpc::AddInsecureChannelFromFd(server_->server.get(), connection.Release());
           }));
+  NDP_TRY(pod_resources_,
+          PodResources::Serve(
+              loop, std::filesystem::absolute(deps_.options.folder).parent_path() / "pod-resources",
+              [this] {
+                const std::lock_guard lock(mutex_);
+                return book_.holdings();
+              }));
   // The real one looks with each node status, every 10 s.
   const Duration period = std::clamp<Duration>(
       deps_.options.bookkeeping.grace / 10, std::chrono::milliseconds(5), std::chrono::seconds(1));
@@ -114,6 +121,7 @@ void Kubelet::Session::Stop(bool leave_socket) {
   grace_check_.Cancel();
   if (listener_ && leave_socket) listener_->LeaveFile();
   listener_.reset();
+  pod_resources_.reset();
   if (server_ && server_->server) server_->server->Shutdown(std::chrono::system_clock::now());
   {
     const std::lock_guard lock(mutex_);  // no Register call is left to add to them

@@ -15,6 +15,7 @@
 #include "os/unix_socket.h"
 #include "sim_kubelet/kubelet.h"
 #include "sim_kubelet/plugin_client.h"
+#include "sim_kubelet/pod_resources.h"
 
 namespace ndp::sim_kubelet {
 
@@ -95,6 +96,7 @@ class Kubelet::Session {
 
   std::unique_ptr<Server> server_;
   std::unique_ptr<os::UnixListener> listener_;
+  std::unique_ptr<PodResources> pod_resources_;
   os::EventLoop::Handle grace_check_;
 };
 

@@ -64,6 +64,23 @@ def test_what_a_pod_holds_is_not_handed_out_under_its_new_name(node):
     node.wait_for("nvidia.com/a100", allocatable=2)
 
 
+def test_what_an_ended_pod_held_is_free_before_another_pod_asks(node):
+    """By the pod resources API: the checkpoint alone is too long until a pod asks for a device."""
+    plugin = start(node, {}, "--enable-resource-naming")
+    node.wait_for(GPU, capacity=4, allocatable=4)
+    node.allocate(3, pod="old")
+    node.write_config(NAMES)
+    node.wait_for(GPU, allocatable=0)
+    # Ended, but still in the checkpoint.
+    checkpoint = node.kubelet_dir / "kubelet_internal_checkpoint"
+    held = checkpoint.read_text()
+    node.do("release", pod="old")
+    checkpoint.write_text(held)
+    node.wait_for("nvidia.com/t4", allocatable=2)
+    node.wait_for("nvidia.com/a100", allocatable=2)
+    assert "pod resources" not in plugin.log()
+
+
 SELECTORS = {
     "index": ([0], 3),
     "pattern": (["*T4*"], 2),
