@@ -213,6 +213,15 @@ TEST(BuildTest, ResourceNameFollowsTheProfile) {
   EXPECT_EQ(MigResourceName("1g.10gb-me"), "nvidia.com/mig-1g.10gb-me");
 }
 
+TEST(BuildTest, ALostGpuThatIsListedOnIsNotSaidToBeLeftOut) {
+  inventory::Inventory inventory = TestInventory({TestGpu(0), TestGpu(1)});
+  inventory.gpus[1].trouble = "lost: GPU is lost";
+  inventory.broken.push_back({.index = 1, .reason = "GPU is lost"});
+  const ResourceSet set = Built(With(config::MigStrategy::kNone), inventory);
+  EXPECT_EQ(set.resources.at(0).devices.size(), 2U);
+  EXPECT_THAT(set.not_offered, IsEmpty());
+}
+
 TEST(BuildTest, GpuThatCannotBeReadIsNotOfferedAndHidesNoOther) {
   auto inventory = TestGpus(2);
   inventory.broken.push_back({.index = 2, .reason = "nvmlDeviceGetUUID: GPU is lost (15)"});

@@ -194,6 +194,10 @@ OfferedDevices OfferDevices(const config::Settings& settings, const inventory::I
     }
   }
   for (const inventory::BrokenGpu& broken : inventory.broken) {
+    // One that was there before is listed on, Unhealthy, while it is lost.
+    const bool listed = std::ranges::any_of(
+        inventory.gpus, [&](const inventory::Gpu& gpu) { return gpu.index() == broken.index; });
+    if (listed) continue;
     offering.Refuse(std::to_string(broken.index), "", broken.reason);
   }
   return offering.Take();
