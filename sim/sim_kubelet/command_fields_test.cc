@@ -31,7 +31,7 @@ TEST(CommandFields, AnErrorNamesTheFieldAndWhatWouldBeRight) {
   EXPECT_EQ(ErrorOf(R"({"command":"stop","leave_socket":1})"),
             "stop: 'leave_socket' must be true or false, not 1");
   EXPECT_EQ(ErrorOf(R"({"command":"release","pod":"p","pods":"q"})"),
-            "release has no field 'pods': it has pod*");
+            "release has no field 'pods': it has pod*, keep_checkpoint (false)");
   EXPECT_EQ(ErrorOf(R"({"command":"status","pod":"p"})"), "status has no field 'pod': it has none");
   EXPECT_THAT(
       ErrorOf(R"({"command":"dance"})"),

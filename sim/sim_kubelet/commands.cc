@@ -91,7 +91,9 @@ Result<doc::Value> Commands::Dispatch(const doc::Value& command) {
   if (name == "raw-allocate") return kubelet_.CallAllocate(resource, fields.Texts("devices"));
   if (name == "refuse") return Refuse(kubelet_, fields);
   if (name == "delay") return Delay(kubelet_, fields);
-  if (name == "release") return Done(kubelet_.ReleasePod(fields.Text("pod")));
+  if (name == "release") {
+    return Done(kubelet_.ReleasePod(fields.Text("pod"), fields.Flag("keep_checkpoint")));
+  }
   if (name == "drop-stream") return Done(kubelet_.DropStream(resource, fields.Text("endpoint")));
   if (name == "open-stream") return Done(OpenStream(resource, stream));
   if (name == "close-stream") return Done(streams_.Close(stream));

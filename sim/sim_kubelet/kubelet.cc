@@ -89,9 +89,9 @@ Result<doc::Value> Kubelet::Admit(const ContainerRequest& request) {
   return session->Admit(request);
 }
 
-Status Kubelet::ReleasePod(const std::string& pod) {
+Status Kubelet::ReleasePod(const std::string& pod, bool keep_checkpoint) {
   NDP_TRY(const auto session, Current());
-  return session->ReleasePod(pod);
+  return session->ReleasePod(pod, keep_checkpoint);
 }
 
 Result<doc::Value> Kubelet::CallPreferred(const std::string& resource,

@@ -63,7 +63,8 @@ class Kubelet {
   // {"devices": [...], "response": {...}}; the error is why the pod is rejected for good. A
   // resource that the kubelet does not know is no error: the container starts without it.
   Result<doc::Value> Admit(const ContainerRequest& request);
-  Status ReleasePod(const std::string& pod);
+  // `keep_checkpoint`: the file has the pod until the next admission.
+  Status ReleasePod(const std::string& pod, bool keep_checkpoint = false);
 
   // Bare calls, past all bookkeeping. No `available` means all healthy devices.
   Result<doc::Value> CallPreferred(const std::string& resource,

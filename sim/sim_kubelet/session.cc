@@ -225,15 +225,17 @@ Status Kubelet::Session::Connect(ClientId id, const std::string& resource,
 
 void Kubelet::Session::Watch(ClientId id, const Connection& connection) {
   const std::string how = connection.client->Watch(
-      [&](const std::vector<Device>& devices) { OnList(connection, devices); });
+      [&](const std::vector<Device>& devices) { OnList(id, connection, devices); });
   OnEnd(id, connection, how);
 }
 
-void Kubelet::Session::OnList(const Connection& connection, const std::vector<Device>& devices) {
+void Kubelet::Session::OnList(ClientId id, const Connection& connection,
+                              const std::vector<Device>& devices) {
   doc::Value list = doc::Value::List();
   for (const Device& device : devices) list.Append(ToJson(device));
   const std::lock_guard lock(mutex_);
-  if (stopping_) return;
+  // Nothing comes of a connection that was closed meanwhile.
+  if (stopping_ || !connections_.contains(id)) return;
   deps_.log.Write("list", {{"resource", connection.resource},
                            {"endpoint", connection.endpoint},
                            {"healthy", std::ranges::count_if(devices, &Device::healthy)},

@@ -55,7 +55,7 @@ class Kubelet::Session {
                   const std::string& endpoint);
 
   Result<doc::Value> Admit(const ContainerRequest& request);
-  Status ReleasePod(const std::string& pod);
+  Status ReleasePod(const std::string& pod, bool keep_checkpoint);
   // Who is asked for the resource.
   Result<std::shared_ptr<PluginClient>> ClientOf(const std::string& resource) const;
   Result<std::string> EndpointOf(const std::string& resource) const;
@@ -75,7 +75,7 @@ class Kubelet::Session {
   Result<std::shared_ptr<PluginClient>> Dial(const std::string& endpoint);
   Status Connect(ClientId id, const std::string& resource, const std::string& endpoint);
   void Watch(ClientId id, const Connection& connection);
-  void OnList(const Connection& connection, const std::vector<Device>& devices);
+  void OnList(ClientId id, const Connection& connection, const std::vector<Device>& devices);
   void OnEnd(ClientId id, const Connection& connection, const std::string& how);
   Result<doc::Value> AdmitKnown(const ContainerRequest& request);
   // With mutex_ held: writes the checkpoint; reports the node where it has changed.

@@ -96,14 +96,14 @@ Result<doc::Value> Kubelet::Session::AdmitKnown(const ContainerRequest& request)
   return answer;
 }
 
-Status Kubelet::Session::ReleasePod(const std::string& pod) {
+Status Kubelet::Session::ReleasePod(const std::string& pod, bool keep_checkpoint) {
   const std::lock_guard lock(mutex_);
   const auto& holdings = book_.holdings();
   if (std::ranges::none_of(holdings, [&](const Holding& held) { return held.pod == pod; })) {
     return Error(Code::kNotFound, "pod '" + pod + "' holds nothing");
   }
   book_.Release(pod);
-  WriteCheckpoint();
+  if (!keep_checkpoint) WriteCheckpoint();
   deps_.log.Write("pod-gone", {{"pod", pod}});
   return {};
 }
