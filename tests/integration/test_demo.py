@@ -10,12 +10,28 @@ from simnode import BIN, eventually, signal
 NDP_SIM = str(BIN / "ndp-sim")
 
 
-def start(tmp_path, *args, **how):
+def start(tmp_path, *args):
     """The demo with its own temporary folder below tmp_path/tmp; its errors go into tmp_path/errors."""
     (tmp_path / "tmp").mkdir()
     with (tmp_path / "errors").open("w") as errors:
-        return subprocess.Popen([NDP_SIM, "run", *args], stdout=subprocess.PIPE, stderr=errors, text=True,
-                                env=os.environ | {"TMPDIR": str(tmp_path / "tmp")}, **how)  # fmt: skip
+        demo = subprocess.Popen([NDP_SIM, "run", *args], stdout=subprocess.PIPE, stderr=errors, text=True,
+                                env=os.environ | {"TMPDIR": str(tmp_path / "tmp")})  # fmt: skip
+    STARTED.append(demo)
+    return demo
+
+
+STARTED = []
+
+
+@pytest.fixture(autouse=True)
+def ended():
+    """A test that fails leaves no demo behind."""
+    yield
+    while STARTED:
+        demo = STARTED.pop()
+        if demo.poll() is None:
+            demo.terminate()
+            demo.communicate(timeout=60)
 
 
 def until(demo, words):
