@@ -109,4 +109,5 @@ def test_a_wrong_command_is_told_before_it_is_sent(node):
 def test_without_a_stand_in_the_question_is_whether_it_runs(node):
     node.up("pcie-t4")
     told = node.sim("kubelet-ctl", "status", ok=False)
-    assert told.startswith(f"ndp-sim kubelet-ctl: no kubelet stand-in answers (does ndp-sim kubelet --dir {node.dir} run?)")
+    assert told.startswith("ndp-sim kubelet-ctl: no kubelet stand-in answers "
+                           f"(does ndp-sim kubelet --dir {node.dir} run?)")  # fmt: skip
