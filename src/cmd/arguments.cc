@@ -36,7 +36,7 @@ void Arguments::Option(const std::string& flag, std::string& value, const std::s
 }
 
 void Arguments::Path(const std::string& flag, std::string& value, const std::string& help) {
-  app_->add_option(flag, value, help)->transform([](std::string path) {
+  app_->add_option(flag, value, help)->transform([](const std::string& path) {
     return AbsoluteFrom(path);
   });
 }

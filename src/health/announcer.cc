@@ -66,12 +66,12 @@ void Announcer::Event(const std::string& gpu, const EventCount& event, XidClass 
   const auto level = xid_class == XidClass::kIgnore ? log::Level::kDebug : log::Level::kWarning;
   log::Write(level, "XID",
              {{"gpu", gpu.empty() ? what.pci_bus_id : gpu},
-              {"xid", fmt::format("{}", what.data)},
+              {"xid", what.data},
               {"class", std::string(XidClassName(xid_class))},
               {"meaning", std::string(XidMeaning(what.data))},
               {"gi", instance(what.gpu_instance)},
               {"ci", instance(what.compute_instance)},
-              {"count", fmt::format("{}", event.count)},
+              {"count", event.count},
               {"lines_dropped", Dropped(dropped)}});
 }
 

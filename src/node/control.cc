@@ -25,7 +25,7 @@ doc::Value Ok() {
 
 Result<std::unique_ptr<Control>> Control::Open(Deps deps,
                                                const std::filesystem::path& socket_folder) {
-  std::unique_ptr<Control> control(new Control(deps));
+  std::unique_ptr<Control> control(new Control(std::move(deps)));
   NDP_TRY(control->server_,
           health::ControlServer::Open(deps.loop, socket_folder,
                                       [raw = control.get()](const health::ControlRequest& request,
@@ -59,14 +59,15 @@ void Control::On(const health::ControlRequest& request, health::ControlServer::A
       return answer(std::move(document));
     }
     case Command::kRelease:
-      return Release(request.for_time, std::move(answer));
+      return Release(request.for_time, answer);
     case Command::kResume:
       Resume();
       return answer(Ok());
   }
 }
 
-void Control::Release(std::optional<Duration> for_time, health::ControlServer::Answer answer) {
+void Control::Release(std::optional<Duration> for_time,
+                      const health::ControlServer::Answer& answer) {
   log::Info("release of the driver asked for",
             {{"for", for_time ? FormatDuration(*for_time) : "until resume"}});
   resume_timer_.Cancel();

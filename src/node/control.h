@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "base/result.h"
 #include "doc/value.h"
@@ -37,9 +38,9 @@ class Control {
   Status PutBack() { return server_->PutBack(); }
 
  private:
-  explicit Control(Deps deps) : deps_(deps) {}
+  explicit Control(Deps deps) : deps_(std::move(deps)) {}
   void On(const health::ControlRequest& request, health::ControlServer::Answer answer);
-  void Release(std::optional<Duration> for_time, health::ControlServer::Answer answer);
+  void Release(std::optional<Duration> for_time, const health::ControlServer::Answer& answer);
   void AwaitClosed(int looks_left, std::optional<Duration> for_time,
                    const health::ControlServer::Answer& answer);
   void Resume();
