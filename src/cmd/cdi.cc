@@ -58,11 +58,7 @@ Status Generate(const GenerateOptions& options, const std::string& format,
     std::fputs(text.c_str(), stdout);
     return {};
   }
-  const stdfs::path file = AbsoluteFrom(output);
-  NDP_TRY(os::MakeFolder(file.parent_path()));  // a fresh node has no /etc/cdi
-  auto written = os::AtomicWriteFile(file, text);
-  if (!written.ok()) return std::move(written).error();
-  return {};
+  return os::WriteNamedFile(AbsoluteFrom(output), text);  // a fresh node has no /etc/cdi
 }
 
 int Report(const std::string& name, const Status& status) {
@@ -101,7 +97,8 @@ int RunCdi(const std::string& name, const std::vector<std::string>& args) {
   Arguments generate = arguments.SubCommand("generate", "write what this machine has");
   generate.Option("--format", format, "json or yaml [by the output's name, else yaml]",
                   {"json", "yaml"});
-  generate.Option("--output", output, "a file, written whole at once [standard output]");
+  generate.Option("--output", output,
+                  "a file, written whole at once; links are followed [standard output]");
   AddGenerateOptions(generate, options, naming);
 
   std::vector<std::string> folders = {"/etc/cdi", "/var/run/cdi"};

@@ -1,8 +1,10 @@
 #include "os/file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,6 +44,34 @@ Status WriteNew(const std::filesystem::path& path, std::string_view content,
   return {};
 }
 
+bool IsOnProc(const std::filesystem::path& path) {
+  struct statfs system{};
+  return statfs(path.parent_path().c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
+
+// Where the links of the path lead, whether it exists or not. Not beyond /proc, where what a link
+// says (`pipe:[7]`, `/tmp/x (deleted)`) need not be a path.
+Result<std::filesystem::path> FollowLinks(std::filesystem::path path) {
+  for (int links = 0; links < 40; ++links) {
+    std::error_code ec;
+    if (IsOnProc(path) || !std::filesystem::is_symlink(path, ec)) return path;
+    const std::filesystem::path target = std::filesystem::read_symlink(path, ec);
+    if (ec) return ErrnoError(ec.value(), "read link " + path.string());
+    path = path.parent_path() / target;
+  }
+  return ErrnoError(ELOOP, "follow " + path.string());
+}
+
+Status WriteInto(const std::filesystem::path& path, std::string_view content) {
+  const std::string context = "write into " + path.string();
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY));
+  if (!fd) return ErrnoError(errno, context);
+  if (auto status = WriteAll(fd.get(), content); !status.ok()) {
+    return std::move(status).error().WithContext(context);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<bool> AtomicWriteFile(const std::filesystem::path& path, std::string_view content,
@@ -61,6 +91,22 @@ Result<bool> AtomicWriteFile(const std::filesystem::path& path, std::string_view
     return error;
   }
   return true;
+}
+
+Status WriteNamedFile(const std::filesystem::path& path, std::string_view content) {
+  NDP_TRY(const std::filesystem::path file, FollowLinks(path));
+  struct stat info{};
+  const bool exists = stat(file.c_str(), &info) == 0;
+  if (exists && S_ISBLK(info.st_mode)) {
+    return Error(Code::kInvalidArgument, "write " + path.string() + ": it is a disk");
+  }
+  // A directory is refused by the rename.
+  const bool replaceable = S_ISREG(info.st_mode) || S_ISDIR(info.st_mode);
+  if (exists && (!replaceable || IsOnProc(file))) return WriteInto(file, content);
+  NDP_TRY(MakeFolder(file.parent_path()));
+  auto written = AtomicWriteFile(file, content);
+  if (!written.ok()) return std::move(written).error();
+  return {};
 }
 
 Status MakeFolder(const std::filesystem::path& folder) {

@@ -23,6 +23,13 @@ struct WriteOptions {
 Result<bool> AtomicWriteFile(const std::filesystem::path& path, std::string_view content,
                              WriteOptions options = {});
 
+// Writes a file that a person has named. Links are followed, and what is no regular file (a device,
+// a pipe, a descriptor in /proc) is written into, so that the name goes on meaning the same: to
+// replace /dev/null would break the machine. kInvalidArgument for a disk. A regular file is
+// replaced as AtomicWriteFile does, and its folder is made where it is missing. May block as long
+// as a pipe has no reader.
+Status WriteNamedFile(const std::filesystem::path& path, std::string_view content);
+
 // With its parents, each that is missing with mode 0755 whatever the umask. One that is there stays
 // as it is.
 Status MakeFolder(const std::filesystem::path& folder);

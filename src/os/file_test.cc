@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
 
 #include "testing/result_matchers.h"
 #include "testing/temp_dir.h"
@@ -70,6 +73,51 @@ TEST(AtomicWriteFileTest, AFailureLeavesNothingBehindAndNamesTheFile) {
               IsErrorThat(Code::kInternal, HasSubstr((dir / "f").string())));
   EXPECT_THAT(AtomicWriteFile(dir / "missing/f", "x"), IsError(Code::kNotFound));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
+}
+
+// The name goes on meaning the same.
+TEST(WriteNamedFileTest, LinksAreFollowed) {
+  const TempDir dir;
+  dir.Write("target", "old");
+  std::filesystem::create_symlink("target", dir / "link");
+  ASSERT_THAT(WriteNamedFile(dir / "link", "new"), IsOk());
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "link"));
+  EXPECT_EQ(dir.Read("target"), "new");
+
+  std::filesystem::create_symlink(dir / "made/later", dir / "dangling");
+  ASSERT_THAT(WriteNamedFile(dir / "dangling", "new"), IsOk());
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "dangling"));
+  EXPECT_EQ(dir.Read("made/later"), "new");
+
+  std::filesystem::create_symlink("loop", dir / "loop");
+  EXPECT_THAT(WriteNamedFile(dir / "loop", "new"),
+              IsErrorThat(Code::kInternal, HasSubstr((dir / "loop").string())));
+}
+
+TEST(WriteNamedFileTest, APipeIsWrittenInto) {
+  const TempDir dir;
+  ASSERT_EQ(mkfifo((dir / "pipe").c_str(), 0600), 0);
+  const UniqueFd reader(open((dir / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  std::filesystem::create_symlink("pipe", dir / "link");
+  ASSERT_THAT(WriteNamedFile(dir / "link", "text"), IsOk());
+  EXPECT_TRUE(std::filesystem::is_fifo(std::filesystem::symlink_status(dir / "pipe")));
+  std::array<char, 16> got{};
+  EXPECT_EQ(read(reader.get(), got.data(), got.size()), 4);
+  EXPECT_STREQ(got.data(), "text");
+}
+
+// As /dev/stdout is one, also where it is a file that has something in it or has been removed.
+TEST(WriteNamedFileTest, ADescriptorIsWrittenInto) {
+  const TempDir dir;
+  dir.Write("log", "before\n");
+  const UniqueFd log(open((dir / "log").c_str(), O_RDWR | O_CLOEXEC));
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(log.get()), dir / "stdout");
+  ASSERT_THAT(WriteNamedFile(dir / "stdout", "text"), IsOk());
+  EXPECT_EQ(dir.Read("log"), "before\ntext");
+  std::filesystem::remove(dir / "log");
+  ASSERT_THAT(WriteNamedFile(dir / "stdout", "more"), IsOk());
+  EXPECT_EQ(lseek(log.get(), 0, SEEK_END), 15);
+  EXPECT_FALSE(std::filesystem::exists(dir / "log"));
 }
 
 TEST(FileLockTest, OneHolderAtATime) {

@@ -54,6 +54,17 @@ def test_the_outputs_folder_is_made_and_paths_may_be_relative(node):
     assert "nvidia.com/gpu=all" in run("list", "--spec-dir=etc/cdi", cwd=node.dir).stdout
 
 
+def test_an_output_that_is_no_file_is_written_into(node):
+    node.up("pcie-t4")
+    text = generate(node).stdout
+    # As /dev/stdout is, which a program that replaces it would take from the machine.
+    (node.dir / "stdout").symlink_to("/proc/self/fd/1")
+    assert generate(node, f"--output={node.dir / 'stdout'}").stdout == text
+    (node.dir / "link").symlink_to(node.dir / "target")
+    assert generate(node, f"--output={node.dir / 'link'}").returncode == 0
+    assert (node.dir / "link").is_symlink() and (node.dir / "target").read_text() == text
+
+
 def test_the_plugin_and_the_command_write_the_same(node):
     node.up("dgx-h100")
     node.start_kubelet()
