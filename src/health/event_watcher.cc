@@ -9,6 +9,8 @@ namespace ndp::health {
 namespace {
 // The first event is heard at once; in a storm the loop hears of the rest this often.
 constexpr Duration kPause = std::chrono::milliseconds(3);
+// What is taken from a set that is left: a storm must not hold the session open.
+constexpr int kMostLeft = 4096;
 }  // namespace
 
 // One thread and its event set.
@@ -35,7 +37,11 @@ EventWatcher::EventWatcher(os::EventLoop& loop, const Clock& clock, Callbacks ca
                            std::chrono::milliseconds slice)
     : loop_(loop), clock_(clock), callbacks_(std::move(callbacks)), slice_(slice) {}
 
-EventWatcher::~EventWatcher() { Stop(); }
+EventWatcher::~EventWatcher() {
+  Drop(before_);
+  Drop(current_);
+  DropLeaving();
+}
 
 void EventWatcher::Start(std::shared_ptr<nvml::Driver> driver, std::vector<std::string> gpus,
                          std::uint64_t wanted) {
@@ -50,7 +56,9 @@ void EventWatcher::Start(std::shared_ptr<nvml::Driver> driver, std::vector<std::
 
 void EventWatcher::Stop() {
   Drop(before_);
-  Drop(current_);
+  if (current_ == nullptr) return;
+  current_->stop = true;
+  leaving_.push_back(std::exchange(current_, nullptr));
 }
 
 Duration EventWatcher::Overdue() {
@@ -69,15 +77,22 @@ Duration EventWatcher::Overdue() {
 }
 
 void EventWatcher::Drain(const std::shared_ptr<Run>& run) {
+  waiting_.push_back(run);
   const MonoTime now = clock_.Now();
   if (last_drain_ && now - *last_drain_ < kPause) {
-    drain_timer_ = loop_.After(*last_drain_ + kPause - now, [this, run] {
-      if (run->owner != nullptr) Drain(run);
-    });
-    return;
+    drain_timer_ = loop_.After(*last_drain_ + kPause - now, [this] { DrainWaiting(); });
+  } else {
+    DrainWaiting();
   }
-  last_drain_ = now;
-  callbacks_.events(run->batch.Take(), run->batch.dropped());
+}
+
+void EventWatcher::DrainWaiting() {
+  last_drain_ = clock_.Now();
+  for (const std::shared_ptr<Run>& run : std::exchange(waiting_, {})) {
+    if (run->owner == nullptr) continue;
+    const auto events = run->batch.Take();
+    if (!events.empty()) callbacks_.events(events, run->batch.dropped());
+  }
 }
 
 void EventWatcher::Drop(std::shared_ptr<Run>& run) {
@@ -87,14 +102,28 @@ void EventWatcher::Drop(std::shared_ptr<Run>& run) {
   run.reset();
 }
 
+void EventWatcher::DropLeaving() {
+  for (std::shared_ptr<Run>& run : leaving_) Drop(run);
+  leaving_.clear();
+}
+
 void EventWatcher::Watch(const std::shared_ptr<Run>& run, std::shared_ptr<nvml::Driver> driver,
                          const std::vector<std::string>& gpus, std::uint64_t wanted,
                          std::chrono::milliseconds slice) {
   const auto fail = [&run](const nvml::Failure& failure) {
     Run::Tell(run, [run, failure](EventWatcher& watcher) {
       if (run != watcher.current_) return watcher.Drop(watcher.before_);
-      watcher.Stop();
+      watcher.DrainWaiting();
+      watcher.Drop(watcher.before_);
+      watcher.Drop(watcher.current_);
       watcher.callbacks_.failed(failure);
+    });
+  };
+  const auto end = [&run] {
+    Run::Tell(run, [run](EventWatcher& watcher) {
+      watcher.DrainWaiting();
+      run->owner = nullptr;
+      std::erase(watcher.leaving_, run);
     });
   };
   const auto ask = [&run] {
@@ -104,7 +133,7 @@ void EventWatcher::Watch(const std::shared_ptr<Run>& run, std::shared_ptr<nvml::
   ask();
   auto source = driver->OpenEvents();
   driver.reset();  // the source keeps it
-  if (!source) return fail(source.error());
+  if (!source) return run->stop ? end() : fail(source.error());
 
   std::map<std::string, nvml::Failure> not_registered;
   for (const std::string& gpu : gpus) {
@@ -115,22 +144,33 @@ void EventWatcher::Watch(const std::shared_ptr<Run>& run, std::shared_ptr<nvml::
   }
   const bool none = not_registered.size() == gpus.size();
   Run::Tell(run, [run, not_registered = std::move(not_registered)](EventWatcher& watcher) {
+    if (run != watcher.current_) return;
     watcher.Drop(watcher.before_);
+    watcher.DropLeaving();
     watcher.callbacks_.registered(not_registered);
   });
   // An empty set would time out for ever.
   run->out = false;
-  if (none) return;
+  if (none) return end();
 
-  while (!run->stop) {
+  for (int left = 0; left < kMostLeft;) {
+    const bool leaving = run->stop;
+    left += leaving ? 1 : 0;
     ask();
-    auto event = (*source)->Wait(slice);
-    if (run->stop) return;
-    if (!event) return fail(event.error());
-    if (*event && run->batch.Add(**event)) {
-      Run::Tell(run, [run](EventWatcher& watcher) { watcher.Drain(run); });
+    auto event = (*source)->Wait(leaving ? std::chrono::milliseconds(0) : slice);
+    if (!event) {
+      if (run->stop) break;
+      return fail(event.error());
+    }
+    if (*event) {
+      if (run->batch.Add(**event)) {
+        Run::Tell(run, [run](EventWatcher& watcher) { watcher.Drain(run); });
+      }
+    } else if (run->stop) {
+      break;
     }
   }
+  end();
 }
 
 }  // namespace ndp::health

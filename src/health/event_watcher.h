@@ -39,9 +39,10 @@ class EventWatcher {
   EventWatcher& operator=(const EventWatcher&) = delete;
 
   // Watches these GPUs (PCI bus ids) from now on. The set before, if any, is heard until the new
-  // one is registered.
+  // one is registered, and so is one that was stopped.
   void Start(std::shared_ptr<nvml::Driver> driver, std::vector<std::string> gpus,
              std::uint64_t wanted);
+  // The thread ends after its slice; what happens until then is heard.
   void Stop();
   bool watching() const { return current_ != nullptr; }
   // For how long a call of the set has been seen out beyond its time: zero where all is well. Seen
@@ -54,7 +55,9 @@ class EventWatcher {
                     const std::vector<std::string>& gpus, std::uint64_t wanted,
                     std::chrono::milliseconds slice);
   void Drain(const std::shared_ptr<Run>& run);
+  void DrainWaiting();
   void Drop(std::shared_ptr<Run>& run);
+  void DropLeaving();
 
   os::EventLoop& loop_;
   const Clock& clock_;
@@ -62,7 +65,9 @@ class EventWatcher {
   std::chrono::milliseconds slice_;
   std::shared_ptr<Run> current_;
   std::shared_ptr<Run> before_;  // until `current_` is registered
-  std::weak_ptr<Run> seen_run_;  // of the last Overdue
+  std::vector<std::shared_ptr<Run>> leaving_;
+  std::vector<std::shared_ptr<Run>> waiting_;  // to be drained
+  std::weak_ptr<Run> seen_run_;                // of the last Overdue
   std::uint64_t seen_calls_ = 0;
   MonoTime seen_since_{};
   std::optional<MonoTime> last_drain_;

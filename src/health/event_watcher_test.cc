@@ -67,6 +67,18 @@ TEST_F(EventWatcherTest, BringsEventsToTheLoop) {
   EXPECT_THAT(xids_, ElementsAre(79, 31));
 }
 
+// A session that is refreshed closes when the slice ends; a GPU may fail in that time.
+TEST_F(EventWatcherTest, WhatHappensUntilAStoppedSetIsLeftIsHeard) {
+  Start({kA, kB});
+  watcher_->Stop();
+  EXPECT_FALSE(watcher_->watching());
+  for (const std::uint64_t xid : {79, 48, 31}) machine_.RaiseXid(kA, xid);
+  EXPECT_TRUE(Until([&] { return xids_.size() == 3; }));
+  EXPECT_THAT(xids_, ElementsAre(79, 48, 31));
+  EXPECT_TRUE(Until([&] { return machine_.open_sessions() == 0; }));
+  EXPECT_THAT(failed_, IsEmpty());
+}
+
 TEST_F(EventWatcherTest, SaysWhichGpusCannotBeWatched) {
   machine_.Edit(kB, [](auto& gpu) { gpu.register_status = nvml::kNotSupported; });
   Start({kA, kB});
@@ -110,11 +122,18 @@ TEST_F(EventWatcherTest, StoppingLetsGoOfTheDriverWithinASlice) {
   Start({kA});
   EXPECT_EQ(machine_.open_sessions(), 1);
   watcher_->Stop();
-  machine_.RaiseXid(kA, 79);
   const auto poll = loop_->Every(1ms, [] {});
   EXPECT_TRUE(Until([&] { return machine_.open_sessions() == 0; }));
   EXPECT_EQ(machine_.open_event_sets(), 0);
-  EXPECT_THAT(xids_, IsEmpty()) << "nobody listens any more";
+}
+
+TEST_F(EventWatcherTest, NobodyListensForOneThatIsGone) {
+  Start({kA});
+  watcher_.reset();
+  machine_.RaiseXid(kA, 79);
+  const auto poll = loop_->Every(1ms, [] {});
+  EXPECT_TRUE(Until([&] { return machine_.open_sessions() == 0; }));
+  EXPECT_THAT(xids_, IsEmpty());
 }
 
 TEST_F(EventWatcherTest, ANewSetTakesOverWithoutAGap) {

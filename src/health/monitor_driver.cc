@@ -36,7 +36,11 @@ bool Monitor::Query(const Gpu& gpu, Ask ask, Answer answer) {
 std::vector<std::string> Monitor::Watchable() const {
   std::vector<std::string> gpus;
   for (const auto& [uuid, gpu] : gpus_) {
-    if (gpu->usable() && !gpu->lost && !gpu->apart) gpus.push_back(gpu->seen.pci_bus_id());
+    // To register one that hangs would hang the watch of all.
+    const bool hung = deps_.worker.set_aside(gpu->seen.pci_bus_id());
+    if (gpu->usable() && !gpu->lost && !gpu->apart && !hung) {
+      gpus.push_back(gpu->seen.pci_bus_id());
+    }
   }
   return gpus;
 }
@@ -250,6 +254,7 @@ void Monitor::OnSetAside(const std::string& key, bool set_aside) {
   } else {
     gpu->health.OnHangOver();
   }
+  if (driver_ != nullptr && !watch_timer_ && Watchable() != watched_) WatchEvents();
   Build();
   FinishFirstPoll();
 }

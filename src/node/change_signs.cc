@@ -1,14 +1,19 @@
 #include "node/change_signs.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace ndp::node {
 namespace {
 
+// Before all others, so that it is what is told: where a GPU goes its instances go as well.
+constexpr const char* kGpusSign = "GPUs";
 constexpr const char* kCapabilities = "/proc/driver/nvidia/capabilities";
+constexpr const char* kGpus = "/proc/driver/nvidia/gpus";
 constexpr const char* kMigMinors = "/proc/driver/nvidia-caps/mig-minors";
 
 bool IsInstance(const std::string& name, std::string_view prefix) {
@@ -53,7 +58,32 @@ std::string DeviceNodes(const os::HostFs& devices) {
   return out;
 }
 
+// "0000:1b:00.0 … nvidia0 …": as the kernel module has them, and their nodes.
+std::string Gpus(const os::HostFs& host, const os::HostFs& devices) {
+  std::string out;
+  if (const auto addresses = host.List(kGpus)) out = fmt::format("{} ", fmt::join(*addresses, " "));
+  if (const auto names = devices.List("/dev")) {
+    for (const std::string& name : *names) {
+      if (IsGpuNode(name)) out += name + " ";
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+bool IsGpuNode(std::string_view name) {
+  constexpr std::string_view kPrefix = "nvidia";
+  return name.starts_with(kPrefix) && ParseUnsigned(name.substr(kPrefix.size())).has_value();
+}
+
+bool ChangeSigns::SameGpus(const ChangeSigns& other) const {
+  const auto gpus = [](const ChangeSigns& signs) {
+    const auto at = signs.by_name.find(kGpusSign);
+    return at != signs.by_name.end() ? at->second : std::string();
+  };
+  return gpus(*this) == gpus(other);
+}
 
 std::string ChangeSigns::Difference(const ChangeSigns& other) const {
   for (const auto& [name, text] : by_name) {
@@ -66,6 +96,7 @@ std::string ChangeSigns::Difference(const ChangeSigns& other) const {
 ChangeSigns ReadChangeSigns(const os::HostFs& host, const os::HostFs& devices,
                             const std::filesystem::path& library) {
   ChangeSigns signs;
+  signs.by_name[kGpusSign] = Gpus(host, devices);
   signs.by_name["MIG instances"] = Instances(host);
   signs.by_name["MIG minors"] = host.Read(kMigMinors).value_or("");
   signs.by_name["device nodes"] = DeviceNodes(devices);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "os/host_fs.h"
 
@@ -16,8 +17,13 @@ struct ChangeSigns {
 
   // The name of the first sign that differs; empty where none does.
   std::string Difference(const ChangeSigns& other) const;
+  // Both as ReadChangeSigns made them. Where not, an index may mean another GPU now.
+  bool SameGpus(const ChangeSigns& other) const;
   bool operator==(const ChangeSigns&) const = default;
 };
+
+// "nvidia0", but not "nvidiactl".
+bool IsGpuNode(std::string_view name);
 
 // `host` shows /proc, `devices` the root whose /dev has the device nodes. A few milliseconds.
 ChangeSigns ReadChangeSigns(const os::HostFs& host, const os::HostFs& devices,

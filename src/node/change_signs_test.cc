@@ -51,8 +51,19 @@ TEST_F(ChangeSignsTest, MigMinors) {
 TEST_F(ChangeSignsTest, DeviceNodesOfOursOnly) {
   std::ofstream(root_ / "dev/sda") << "";
   EXPECT_EQ(before_.Difference(Read()), "");
-  std::ofstream(root_ / "dev/nvidia3") << "";
+  std::ofstream(root_ / "dev/nvidia-uvm") << "";
   EXPECT_EQ(before_.Difference(Read()), "device nodes");
+  EXPECT_TRUE(before_.SameGpus(Read()));
+}
+
+TEST_F(ChangeSignsTest, AGpuThatComesIsToldBeforeWhatComesWithIt) {
+  std::ofstream(root_ / "dev/nvidia3") << "";
+  fs::create_directories(root_ / "proc/driver/nvidia/capabilities/gpu3/mig");
+  EXPECT_EQ(before_.Difference(Read()), "GPUs");
+  EXPECT_FALSE(before_.SameGpus(Read()));
+  const ChangeSigns with_node = Read();
+  fs::create_directories(root_ / "proc/driver/nvidia/gpus/0000:1b:00.0");
+  EXPECT_FALSE(with_node.SameGpus(Read()));
 }
 
 TEST_F(ChangeSignsTest, AReplacedLibrary) {

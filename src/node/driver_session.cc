@@ -90,6 +90,8 @@ void DriverSession::Rescan(const std::string& why) {
   if (driver_ == nullptr) return Open();
   const ChangeSigns now = ReadChangeSigns(deps_.host, deps_.devices, driver_->library());
   if (const std::string changed = signs_.Difference(now); !changed.empty()) {
+    // Closing the session takes as long as a wait for events, and an answer by index none.
+    if (!signs_.SameGpus(now)) events_.index_in_doubt();
     return Refresh(changed + " changed");
   }
   log::Debug("rescan", {{"why", why}});

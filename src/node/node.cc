@@ -218,9 +218,16 @@ void Node::WatchFolders() {
         deps_.loop, devices_.Path(folder), [this](Change change, std::string_view name) {
           const bool ours = name.starts_with("nvidia") || name.starts_with("channel") ||
                             change == Change::kLookAgain;
-          if (!ours || change == Change::kWritten || devices_settle_) return;
+          if (!ours || change == Change::kWritten) return;
+          gpu_nodes_changed_ = gpu_nodes_changed_ || IsGpuNode(name);
+          if (devices_settle_) return;
           devices_settle_ = deps_.loop.After(kDevicesSettle, [this] {
             devices_settle_.Cancel();
+            // Before the session is refreshed, which takes seconds: nobody gets a GPU without node.
+            if (std::exchange(gpu_nodes_changed_, false)) {
+              handout_.Forget();
+              ScheduleReconcile();
+            }
             session_->OnDeviceNodes();
           });
         }));

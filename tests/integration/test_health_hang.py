@@ -141,3 +141,30 @@ def test_a_gpu_that_hangs_at_start_holds_nobody_up(node):
     assert plugin.get("/livez")[0] == 200
     node.sim("gpu", "--gpu", "4", "--state", "ok")
     node.wait_for(capacity=8, allocatable=8)
+
+
+@pytest.mark.parametrize("reload", [False, True])
+def test_events_of_the_others_are_heard_beside_one_that_hangs_in_everything(node, reload):
+    plugin = node.serve(config=quick(watchdog="2s", polling={"interval": "1h"}))
+    node.await_events()
+    node.sim("gpu", "--gpu", "3", "--state", "hung")
+    plugin.signal(1)  # to have it asked something
+    plugin.until_unhealthy(node.uuid(3), "does not return")
+    if reload:
+        opened = plugin.log().count("driver session opened")
+        plugin.signal(1)
+        eventually(lambda: plugin.log().count("driver session opened") > opened, "a fresh session beside it")
+    node.await_events(node.waits())
+    node.xid(0, 79)
+    plugin.until_unhealthy(node.uuid(0), "XID 79")
+
+
+def test_what_happens_while_a_session_is_refreshed_is_heard(node):
+    plugin = node.serve(config=quick(polling={"interval": "1h"}))
+    node.await_events()
+    plugin.signal(1)
+    eventually(lambda: "session refreshed" in plugin.log(), "the session is about to close")
+    for gpu in (0, 1, 2):
+        node.xid(gpu, 79)
+    for gpu in (0, 1, 2):
+        plugin.until_unhealthy(node.uuid(gpu), "XID 79")

@@ -72,8 +72,9 @@ def test_under_the_index_strategy_devices_wait_while_the_enumeration_has_changed
     node.sim("function", "--gpu", "1", "--function", "nvmlDeviceGetUUID", "--latency", "1500ms")
     node.sim("gpu", "--gpu", "0", "--remove")
     node.wait_for(capacity=4, allocatable=0)
-    assert "enumeration" in plugin.device(node.gpus()[2]["uuid"])["reason"]
     node.wait_for(capacity=4, allocatable=3)
+    log = plugin.log()  # not only once the old session has closed, which takes as long as a wait for events
+    assert log.index("enumeration has changed") < log.rindex("driver session opened")
     uuids = [gpu["uuid"] for gpu in node.gpus()]
     answer = node.do("raw-allocate", resource=GPU, devices=[uuids[3], uuids[1]])["response"]
     assert answer["envs"]["NVIDIA_VISIBLE_DEVICES"] == "0,2"
@@ -90,3 +91,17 @@ def test_under_the_uuid_strategy_nobody_is_disturbed_by_another_order(node):
     assert node.resources()[GPU]["allocatable"] == 4
     assert {frozenset(d["id"] for d in e["devices"] if d["health"] == "Healthy") for e in node.events("list")} == {
         frozenset(gpu["uuid"] for gpu in node.gpus())}
+
+
+def test_a_gpu_without_node_is_held_back_before_the_session_is_closed(node):
+    node.up("dgx-h100", "--gpus", "4")
+    node.start_kubelet()
+    plugin = node.start_plugin("--device-list-strategy=cdi-cri", f"--driver-root={node.dir / 'root'}", "--rescan-interval=1h")
+    node.wait_for(capacity=4, allocatable=4)
+    node.await_events()
+    node.remove_device("/dev/nvidia1")
+    node.wait_for(capacity=4, allocatable=3)
+    assert node.unhealthy() == {node.uuid(1)}
+    eventually(lambda: plugin.log().count("driver session opened") == 2, "it is refreshed")
+    log = plugin.log()
+    assert log.index("/dev/nvidia1") < log.rindex("driver session opened")
