@@ -43,6 +43,16 @@ std::set<std::string> HeldNames(const std::map<std::string, std::string>& names,
   return out;
 }
 
+// As a file of that kind has them.
+std::set<std::string> NamesOfKind(const std::set<std::string>& qualified, std::string_view kind) {
+  const std::string start = fmt::format("{}=", kind);
+  std::set<std::string> names;
+  for (const std::string& name : qualified) {
+    if (name.starts_with(start)) names.insert(name.substr(start.size()));
+  }
+  return names;
+}
+
 // Why a runtime would refuse devices of ours, by name; one warning for each file that is to blame.
 std::map<std::string, std::string> RefusedNames(const SpecDir& dir, const Spec& spec,
                                                 std::vector<std::string>& warnings) {
@@ -79,7 +89,7 @@ std::vector<std::string> Offer::Names(const std::vector<std::string>& ids) const
 }
 
 Offer Publish(const SpecDir& dir, const Options& options, const inventory::Inventory& inventory,
-              Built built, const std::set<std::string>& held) {
+              Built built, const std::set<std::string>& held, const std::set<std::string>& others) {
   Offer offer{.troubles = std::move(built.troubles),
               .trouble = std::move(built.gpu_trouble),
               .warnings = std::move(built.warnings)};
@@ -87,12 +97,11 @@ Offer Publish(const SpecDir& dir, const Options& options, const inventory::Inven
   std::set<std::string> unwritten;
   for (ClassSpec& entry : built.specs) {
     bool gpus = entry.device_class == options.gpu_class;
-    if (gpus) {
-      if (auto previous = dir.Read(entry.spec.kind)) {
-        KeepHeld(entry.spec, *previous, HeldNames(device_names, held));
-      }
-    }
-    const auto written = dir.Write(entry.spec);
+    const auto previous = dir.Read(entry.spec.kind);
+    if (gpus && previous) KeepHeld(entry.spec, *previous, HeldNames(device_names, held));
+    Spec file = entry.spec;
+    if (previous) KeepHeld(file, *previous, NamesOfKind(others, file.kind));
+    const auto written = dir.Write(file);
     if (!written.ok()) {
       std::string reason =
           fmt::format("write the CDI file of {}: {}", entry.spec.kind, written.error().message());
@@ -105,6 +114,9 @@ Offer Publish(const SpecDir& dir, const Options& options, const inventory::Inven
       continue;
     }
     offer.files.push_back(dir.FileOf(entry.spec.kind));
+    for (const Device& device : entry.spec.devices) {
+      offer.written.insert(fmt::format("{}={}", entry.spec.kind, device.name));
+    }
     if (!gpus) continue;
     const auto refused = RefusedNames(dir, entry.spec, offer.warnings);
     for (const auto& [id, name] : device_names) {
@@ -124,6 +136,29 @@ Offer Publish(const SpecDir& dir, const Options& options, const inventory::Inven
   offer.extras = built.ExtraNames();
   if (offer.trouble.empty()) offer.trouble = std::move(built.imex_trouble);
   return offer;
+}
+
+OnDisk LookAtDisk(const SpecDir& dir, const Offer& offer) {
+  OnDisk found;
+  std::set<std::string> there;
+  for (const std::string_view device_class : kClasses) {
+    const auto spec = dir.Read(fmt::format("{}/{}", kVendor, device_class));
+    if (!spec) continue;
+    // A file of ours may stay that has nothing to offer any more.
+    const bool theirs_too =
+        offer.files.empty() ||
+        std::ranges::find(offer.files, dir.FileOf(spec->kind)) != offer.files.end();
+    for (const Device& device : spec->devices) {
+      const std::string name = fmt::format("{}={}", spec->kind, device.name);
+      there.insert(name);
+      if (theirs_too && !offer.written.contains(name)) found.others.insert(name);
+    }
+  }
+  const auto is_there = [&there](const std::string& name) { return there.contains(name); };
+  found.resolves =
+      std::ranges::all_of(offer.extras, is_there) &&
+      std::ranges::all_of(offer.names, [&](const auto& entry) { return is_there(entry.second); });
+  return found;
 }
 
 }  // namespace ndp::cdi

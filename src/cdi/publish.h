@@ -27,6 +27,7 @@ struct Offer {
   // Handed out with every device.
   std::vector<std::string> extras;
   std::vector<std::string> warnings;
+  std::set<std::string> written;             // qualified, all of ours that the files have
   std::vector<std::filesystem::path> files;  // that must be on disk for all this to hold
   bool complete = true;                      // every specification could be written
 
@@ -39,8 +40,18 @@ struct Offer {
 };
 
 // Writes what differs from the files in `dir`. `held`: ids that pods hold; their entries stay, also
-// where the machine has the device no longer.
+// where the machine has the device no longer. `others`: qualified names of another instance; their
+// entries stay too, and are not offered.
 Offer Publish(const SpecDir& dir, const Options& options, const inventory::Inventory& inventory,
-              Built built, const std::set<std::string>& held);
+              Built built, const std::set<std::string>& held,
+              const std::set<std::string>& others = {});
+
+// What our files have after somebody else may have written them.
+struct OnDisk {
+  bool resolves = true;  // all that the offer hands out is there
+  // Qualified names in the offer's files that are not its own; of all files where it has none.
+  std::set<std::string> others;
+};
+OnDisk LookAtDisk(const SpecDir& dir, const Offer& offer);
 
 }  // namespace ndp::cdi

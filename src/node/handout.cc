@@ -25,6 +25,39 @@ std::set<std::string> HeldUuids(const plugin::HeldDevices& held) {
 
 }  // namespace
 
+// Two instances with different names for the same devices write the same file. Each adds what it
+// lacks and keeps what the other has, so both resolve and neither writes again.
+bool Handout::StillResolves(const cdi::SpecDir& dir) {
+  std::vector<os::FileIdentity> files;
+  for (const std::filesystem::path& file : offer_.files) {
+    const auto identity = os::Identify(file);
+    files.push_back(identity.ok() ? *identity : os::FileIdentity());
+  }
+  if (files == looked_at_) return true;
+  looked_at_ = std::move(files);
+  cdi::OnDisk found = cdi::LookAtDisk(dir, offer_);
+  others_ = std::move(found.others);
+  if (!others_.empty() && !std::exchange(told_others_, true)) {
+    log::Warning(
+        "the CDI files have names of another instance, which stay: its --device-id-strategy or its "
+        "devices are not ours",
+        {{"folder", dir.folder().string()}, {"name", *others_.begin()}});
+  }
+  if (!found.resolves && limit_.Allow("CDI file replaced")) {
+    log::Warning("a CDI file was replaced and lacked names that are handed out: written again",
+                 {{"folder", dir.folder().string()}});
+  }
+  return found.resolves;
+}
+
+void Handout::RemoveDisabled(const cdi::SpecDir& dir, const cdi::Options& options) const {
+  // It may hand out what they have; the next start removes them.
+  if (another_serves_) return;
+  for (const auto& file : dir.RemoveDisabled(cdi::EnabledClasses(options))) {
+    log::Info("removed the CDI file of a class that is disabled", {{"file", file.string()}});
+  }
+}
+
 void Handout::PublishCdi(const config::Settings& settings, const cdi::Options& options,
                          const std::shared_ptr<const inventory::Inventory>& inventory,
                          const plugin::HeldDevices& held) {
@@ -40,18 +73,18 @@ void Handout::PublishCdi(const config::Settings& settings, const cdi::Options& o
     std::error_code ec;
     return std::filesystem::exists(file, ec);
   });
-  if (same && there && offer_.trouble.empty() && offer_.complete) return;
+  const bool resolves = !there || basis.folder != basis_.folder || StillResolves(dir);
+  if (same && there && resolves && offer_.trouble.empty() && offer_.complete) return;
   if (same && !there && limit_.Allow("CDI file gone")) {
     log::Warning("a CDI file has gone: written again", {{"folder", settings.cdi.spec_dir}});
   }
-  if (!removed_disabled_) {
-    removed_disabled_ = true;
-    for (const auto& file : dir.RemoveDisabled(cdi::EnabledClasses(options))) {
-      log::Info("removed the CDI file of a class that is disabled", {{"file", file.string()}});
-    }
+  if (!std::exchange(started_, true)) {
+    RemoveDisabled(dir, options);
+    if (another_serves_) others_ = cdi::LookAtDisk(dir, {}).others;
   }
   offer_ = cdi::Publish(dir, options, *inventory, cdi::Build(options, *inventory, driver_, host_),
-                        basis.held);
+                        basis.held, others_);
+  looked_at_.clear();
   basis_ = std::move(basis);
 }
 

@@ -15,6 +15,7 @@
 #include "config/settings.h"
 #include "inventory/inventory.h"
 #include "node/standing_warnings.h"
+#include "os/file.h"
 #include "os/host_fs.h"
 #include "plugin/held_devices.h"
 
@@ -46,6 +47,8 @@ class Handout {
                  const plugin::HeldDevices& held);
   // The driver's files may have changed without the inventory: the next Prepare looks again.
   void Forget() { basis_.inventory = nullptr; }
+  // For the start: another instance may hand out what its CDI files have.
+  void set_another_serves(bool serves) { another_serves_ = serves; }
 
  private:
   void AddImex(const config::Settings& settings, const cdi::Options& options, Answer& answer) const;
@@ -54,6 +57,8 @@ class Handout {
   void PublishCdi(const config::Settings& settings, const cdi::Options& options,
                   const std::shared_ptr<const inventory::Inventory>& inventory,
                   const plugin::HeldDevices& held);
+  bool StillResolves(const cdi::SpecDir& dir);
+  void RemoveDisabled(const cdi::SpecDir& dir, const cdi::Options& options) const;
   void TellCdi(const config::Settings& settings);
 
   const os::HostFs& driver_;
@@ -72,9 +77,13 @@ class Handout {
   };
   Basis basis_;  // of offer_
   cdi::Offer offer_;
+  std::vector<os::FileIdentity> looked_at_;  // of offer_.files; empty: not since they were written
+  std::set<std::string> others_;             // names of another instance that our files have
+  bool told_others_ = false;
+  bool another_serves_ = false;
   StandingWarnings cdi_warnings_{limit_, "CDI"};
   std::string told_trouble_;
-  bool removed_disabled_ = false;
+  bool started_ = false;
 };
 
 }  // namespace ndp::node

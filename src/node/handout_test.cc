@@ -37,6 +37,15 @@ class HandoutTest : public testing::Test {
     return node_.inventory.gpus[static_cast<std::size_t>(gpu)].uuid();
   }
 
+  // What the GPUs' file defines.
+  std::set<std::string> OnDisk() const {
+    std::set<std::string> names;
+    const auto spec = cdi::SpecDir(settings_.cdi.spec_dir).Read("k8s.device-plugin.nvidia.com/gpu");
+    if (!spec) return names;
+    for (const cdi::Device& device : spec->devices) names.insert(device.name);
+    return names;
+  }
+
   TempDir temp_;
   CdiNode node_;
   config::Settings settings_;
@@ -118,6 +127,83 @@ TEST_F(HandoutTest, CdiFilesAreWrittenOnceAndAgainWhenTheyAreGone) {
   std::filesystem::remove(file);
   handout_.Prepare(settings_, inventory, held_);
   EXPECT_TRUE(std::filesystem::exists(file));
+}
+
+// As in a rollout of another --device-id-strategy: whoever writes later keeps what the other has.
+TEST_F(HandoutTest, TwoInstancesWithDifferentNamesLeaveEachOtherTheirs) {
+  Use({DeviceListStrategy::kCdiCri});
+  config::Settings by_index = settings_;
+  by_index.plugin.device_id_strategy = config::DeviceIdStrategy::kIndex;
+  const auto inventory = std::make_shared<inventory::Inventory>(node_.inventory);
+  Handout second(node_.files.fs(), node_.files.fs(), node_.files.fs(), limit_);
+  const auto prepare = [&] {
+    EXPECT_EQ(handout_.Prepare(settings_, inventory, held_).trouble, "");
+    EXPECT_EQ(second.Prepare(by_index, inventory, held_).trouble, "");
+  };
+  testing::internal::CaptureStderr();
+  prepare();
+  EXPECT_THAT(OnDisk(), testing::Contains("0")) << "it did not know of the first";
+  EXPECT_THAT(OnDisk(), testing::Not(testing::Contains(Uuid(0))));
+  prepare();
+  EXPECT_EQ(OnDisk().size(), 16U);
+  EXPECT_THAT(OnDisk(), testing::IsSupersetOf({std::string("0"), Uuid(0)}));
+  const cdi::SpecDir dir(settings_.cdi.spec_dir);
+  const auto file = os::Identify(dir.FileOf("k8s.device-plugin.nvidia.com/gpu"));
+  // Also where one of them looks at everything again.
+  prepare();
+  handout_.Forget();
+  prepare();
+  second.Forget();
+  prepare();
+  EXPECT_EQ(*os::Identify(dir.FileOf("k8s.device-plugin.nvidia.com/gpu")), *file);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::ranges::count(log, '\n'), 3) << log;  // replaced, and once each of the other
+}
+
+// What the other instance hands out resolves all the while.
+TEST_F(HandoutTest, AStartBesideAnotherInstanceTakesNothingFromIt) {
+  Use({DeviceListStrategy::kCdiCri});
+  node_.files.Device("/dev/gdrdrv", 235, 0);
+  settings_.plugin.gdrcopy_enabled = true;
+  Prepare();
+  settings_.plugin.gdrcopy_enabled = false;
+  settings_.plugin.device_id_strategy = config::DeviceIdStrategy::kIndex;
+  const auto inventory = std::make_shared<inventory::Inventory>(node_.inventory);
+  const cdi::SpecDir dir(settings_.cdi.spec_dir);
+  Handout beside(node_.files.fs(), node_.files.fs(), node_.files.fs(), limit_);
+  beside.set_another_serves(true);
+  beside.Prepare(settings_, inventory, held_);
+  EXPECT_THAT(OnDisk(), testing::IsSupersetOf({std::string("0"), Uuid(0)}));
+  EXPECT_TRUE(dir.Read("k8s.device-plugin.nvidia.com/gdrcopy"));
+
+  Handout alone(node_.files.fs(), node_.files.fs(), node_.files.fs(), limit_);
+  alone.Prepare(settings_, inventory, held_);
+  EXPECT_EQ(OnDisk().size(), 8U);
+  EXPECT_FALSE(dir.Read("k8s.device-plugin.nvidia.com/gdrcopy"));
+}
+
+TEST_F(HandoutTest, AnOwnFileThatStaysIsNotTakenForAnothersOne) {
+  Use({DeviceListStrategy::kCdiCri});
+  node_.files.Device("/dev/gdrdrv", 235, 0);
+  settings_.plugin.gdrcopy_enabled = true;
+  Prepare();
+  settings_.plugin.gdrcopy_enabled = false;  // by a reload
+  testing::internal::CaptureStderr();
+  Prepare();
+  Prepare();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_TRUE(std::filesystem::exists(temp_ / "cdi/k8s.device-plugin.nvidia.com-gdrcopy.json"));
+}
+
+TEST_F(HandoutTest, AFileThatWasSpoiltIsMadeAnew) {
+  Use({DeviceListStrategy::kCdiCri});
+  const auto inventory = std::make_shared<inventory::Inventory>(node_.inventory);
+  handout_.Prepare(settings_, inventory, held_);
+  temp_.Write("cdi/k8s.device-plugin.nvidia.com-gpu.json", "{");
+  EXPECT_EQ(handout_.Prepare(settings_, inventory, held_).trouble, "");
+  EXPECT_EQ(OnDisk().size(), 8U);
+  temp_.Write("cdi/k8s.device-plugin.nvidia.com-gpu.json", R"({"kind": "example.org/gpu"})");
+  EXPECT_THAT(handout_.Prepare(settings_, inventory, held_).trouble, HasSubstr("example.org/gpu"));
 }
 
 // Somebody who cleans the folder, a folder that comes and goes: the files are made again each time,

@@ -105,6 +105,7 @@ void Node::Start() {
   if (const auto dead = rpc::RemoveDeadSockets(settings().plugin.socket_dir); dead > 0) {
     log::Info("removed sockets that a killed process left", {{"count", dead}});
   }
+  handout_.set_another_serves(rpc::AnyoneServes(settings().plugin.socket_dir));
   for (const std::string& warning : NotThereYet(settings())) log::Warning(warning);
   holders_.Read(settings().plugin.socket_dir);
   WatchFolders();

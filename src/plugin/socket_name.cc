@@ -43,6 +43,8 @@ std::string RegistrationSocketName(std::string_view resource, std::uint32_t numb
   return fmt::format("{}{}-{:08x}{}", kPrefix, ResourceBaseName(resource), number, kSuffix);
 }
 
+bool IsPluginSocket(std::string_view file) { return !Stem(file).empty(); }
+
 bool IsRegistrationSocket(std::string_view file) { return EndsWithNumber(Stem(file)); }
 
 bool ServesResource(std::string_view file, std::string_view resource) {

@@ -16,6 +16,8 @@ std::string_view ResourceBaseName(std::string_view resource);
 std::string FixedSocketName(std::string_view resource);
 std::string RegistrationSocketName(std::string_view resource, std::uint32_t number);
 
+// Whether the file may be a socket of this program or upstream's, for any resource.
+bool IsPluginSocket(std::string_view file);
 // Whether the file is one registration's socket of this program, for any resource.
 bool IsRegistrationSocket(std::string_view file);
 // Whether the file is a socket that serves this very resource, of this program or upstream's.

@@ -12,6 +12,13 @@ TEST(SocketNameTest, NamesCarryTheResourceWithoutItsPrefix) {
   EXPECT_EQ(ResourceBaseName("gpu"), "gpu");
 }
 
+TEST(SocketNameTest, APluginsSocketIsOursOrUpstreams) {
+  EXPECT_TRUE(IsPluginSocket("nvidia-gpu-0123abcd.sock"));
+  EXPECT_TRUE(IsPluginSocket("nvidia-gpu.sock"));
+  EXPECT_FALSE(IsPluginSocket("nvidia-.sock"));
+  EXPECT_FALSE(IsPluginSocket("kubelet.sock"));
+}
+
 TEST(SocketNameTest, OnlyOurOwnFormIsARegistrationSocket) {
   EXPECT_TRUE(IsRegistrationSocket("nvidia-gpu-0123abcd.sock"));
   EXPECT_FALSE(IsRegistrationSocket("nvidia-gpu.sock"));

@@ -133,4 +133,7 @@ class ResourceServer final : private plugin::Registration::Host {
 // killed leaves them. For the start, before any server. Returns how many there were.
 std::size_t RemoveDeadSockets(const std::filesystem::path& socket_dir);
 
+// Whether another instance, of this program or upstream's, serves any resource. Before any server.
+bool AnyoneServes(const std::filesystem::path& socket_dir);
+
 }  // namespace ndp::rpc

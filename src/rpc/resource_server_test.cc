@@ -475,6 +475,12 @@ TEST_F(ResourceServerTest, OnlyDeadSocketsOfOurOwnNamingAreRemoved) {
                                               "nvidia-gpu-00000004.sock", "nvidia-gpu.sock"));
   EXPECT_TRUE(fs::exists(folder_ / "other.sock"));
   EXPECT_EQ(RemoveDeadSockets(folder_ / "missing"), 0U);
+
+  fs::remove(folder_ / "nvidia-gpu-00000003.sock");
+  EXPECT_TRUE(AnyoneServes(folder_)) << "the busy one";
+  fs::remove(folder_ / "nvidia-gpu-00000004.sock");
+  EXPECT_FALSE(AnyoneServes(folder_)) << "a dead one of upstream's";
+  EXPECT_FALSE(AnyoneServes(folder_ / "missing"));
 }
 
 }  // namespace

@@ -151,6 +151,28 @@ def test_new_devices_wait_for_their_entries_on_disk(node):
     assert {device["name"] for device in node.cdi()["devices"]} >= new
 
 
+def test_two_instances_with_different_names_do_not_take_each_others_from_the_runtime(node):
+    """An update or a rollback of --device-id-strategy and of a class, while both serve."""
+    node.up("pcie-t4")
+    node.add_device("/dev/gdrdrv", 235, 0)
+    node.start_kubelet()
+    first = node.start_plugin(CDI_ONLY, "--gdrcopy-enabled")
+    node.wait_for(capacity=4, allocatable=4)
+    kept = node.cdi_file("gdrcopy").stat().st_ino
+    second = node.start_plugin(CDI_ONLY, "--device-id-strategy=index")
+    eventually(lambda: f"{VENDOR}/gpu=0" in names_of_a_gpu(node), "the second instance answers")
+
+    def on_disk():
+        return {device["name"] for device in node.cdi()["devices"]}
+
+    assert on_disk() == {node.uuid(gpu) for gpu in range(4)} | {"0", "1", "2", "3"}
+    second.kill()
+    eventually(lambda: f"{VENDOR}/gpu={node.uuid(0)}" in names_of_a_gpu(node), "the first instance answers")
+    assert node.uuid(0) in on_disk()
+    assert node.cdi_file("gdrcopy").stat().st_ino == kept, "it was never away"
+    assert len(warnings(first, "names of another instance")) == 1
+
+
 # -- IMEX, GDS, MOFED, GDRCopy --------------------------------------------------------------------
 @pytest.mark.parametrize("strategy", [CDI_ONLY, "--device-list-strategy=envvar", WITH_ENVVAR])
 def test_a_required_imex_channel_is_waited_for(node, strategy):
