@@ -78,12 +78,14 @@ void Handout::PublishCdi(const config::Settings& settings, const cdi::Options& o
   if (same && !there && limit_.Allow("CDI file gone")) {
     log::Warning("a CDI file has gone: written again", {{"folder", settings.cdi.spec_dir}});
   }
+  cdi::Built built = cdi::Build(options, *inventory, driver_, host_);
+  // That takes a while, in which another instance may have written.
+  if (there && basis.folder == basis_.folder) StillResolves(dir);
   if (!std::exchange(started_, true)) {
     RemoveDisabled(dir, options);
     if (another_serves_) others_ = cdi::LookAtDisk(dir, {}).others;
   }
-  offer_ = cdi::Publish(dir, options, *inventory, cdi::Build(options, *inventory, driver_, host_),
-                        basis.held, others_);
+  offer_ = cdi::Publish(dir, options, *inventory, std::move(built), basis.held, others_);
   looked_at_.clear();
   basis_ = std::move(basis);
 }

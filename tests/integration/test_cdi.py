@@ -165,7 +165,8 @@ def test_two_instances_with_different_names_do_not_take_each_others_from_the_run
     def on_disk():
         return {device["name"] for device in node.cdi()["devices"]}
 
-    assert on_disk() == {node.uuid(gpu) for gpu in range(4)} | {"0", "1", "2", "3"}
+    all_names = {node.uuid(gpu) for gpu in range(4)} | {"0", "1", "2", "3"}
+    eventually(lambda: on_disk() == all_names, "the file has the names of both")
     second.kill()
     eventually(lambda: f"{VENDOR}/gpu={node.uuid(0)}" in names_of_a_gpu(node), "the first instance answers")
     assert node.uuid(0) in on_disk()
