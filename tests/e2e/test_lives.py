@@ -39,23 +39,36 @@ def test_a_crash_of_the_plugin(node):
     node.pod("after", {GPU: 2}).running()
 
 
+def lost_the_race(pod):
+    """Whether the kubelet has refused it since it looked before it had any list."""
+    status = pod.status()
+    return status.get("phase") == "Failed" and "no healthy devices present" in status.get("message", "")
+
+
 def test_a_restart_of_the_kubelet(node, plain):
-    """With a finished init container too, which makes the kubelet look at its devices again."""
+    """With a finished init container too, which makes the kubelet look at its devices again: milliseconds after it has
+    made its socket. On a busy machine that can be before anybody has registered, so it may be tried again."""
     node.plugin(CDI)
     init = main_container({GPU: 1}, "init") | {"command": ["/bin/true"]}
-    pods = [node.pod("plain-pod", {GPU: 1}),
-            node.pod("with-init", initContainers=[init], containers=[main_container({GPU: 1})])]
-    held = [node.held(pod.running()) for pod in pods]
-    containers = [pod.container_status()["containerID"] for pod in pods]
-    node.stop_kubelet()
-    node.start_kubelet()
-    eventually(lambda: node.settled(node.plugins[0]), "the plugin is registered again")
-    new = node.pod("new", {GPU: 6}).running()
-    for pod, gpus, container in zip(pods, held, containers, strict=True):
-        pod.running()
-        assert pod.container_status()["containerID"] == container
-        assert node.held(pod) == gpus
-        assert gpus[0] not in node.held(new)
+    for tries_left in (2, 1, 0):
+        pods = [node.pod("plain-pod", {GPU: 1}),
+                node.pod("with-init", initContainers=[init], containers=[main_container({GPU: 1})])]
+        held = [node.held(pod.running()) for pod in pods]
+        containers = [pod.container_status()["containerID"] for pod in pods]
+        node.stop_kubelet()
+        node.start_kubelet()
+        eventually(lambda: node.settled(node.plugins[0]), "the plugin is registered again")
+        new = node.pod("new", {GPU: 6}).running()
+        if tries_left > 0 and lost_the_race(pods[1]):
+            for pod in [*pods, new]:
+                pod.remove()
+            continue
+        for pod, gpus, container in zip(pods, held, containers, strict=True):
+            pod.running()
+            assert pod.container_status()["containerID"] == container
+            assert node.held(pod) == gpus
+            assert gpus[0] not in node.held(new)
+        return
 
 
 def test_a_fault_shows_in_the_pod(node):
