@@ -33,8 +33,8 @@ std::string Instances(const os::HostFs& host) {
     out += gpu + ":";
     for (const std::string& gi : *instances) {
       if (!IsInstance(gi, "gi")) continue;
-      out += " " + gi + "[";
-      if (auto inner = host.List(mig + "/" + gi)) {
+      out += fmt::format(" {}[", gi);
+      if (auto inner = host.List(fmt::format("{}/{}", mig, gi))) {
         for (const std::string& ci : *inner) {
           if (IsInstance(ci, "ci")) out += ci + " ";
         }

@@ -26,18 +26,19 @@ doc::Value Ok() {
 Result<std::unique_ptr<Control>> Control::Open(Deps deps,
                                                const std::filesystem::path& socket_folder) {
   std::unique_ptr<Control> control(new Control(std::move(deps)));
-  NDP_TRY(control->server_,
-          health::ControlServer::Open(deps.loop, socket_folder,
-                                      [raw = control.get()](const health::ControlRequest& request,
-                                                            health::ControlServer::Answer answer) {
-                                        raw->On(request, std::move(answer));
-                                      }));
+  NDP_TRY(control->server_, health::ControlServer::Open(
+                                control->deps_.loop, socket_folder,
+                                [raw = control.get()](const health::ControlRequest& request,
+                                                      const health::ControlServer::Answer& answer) {
+                                  raw->On(request, answer);
+                                }));
   return control;
 }
 
 Control::~Control() = default;
 
-void Control::On(const health::ControlRequest& request, health::ControlServer::Answer answer) {
+void Control::On(const health::ControlRequest& request,
+                 const health::ControlServer::Answer& answer) {
   using Command = health::ControlRequest::Command;
   switch (request.command) {
     case Command::kHealth: {

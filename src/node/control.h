@@ -39,7 +39,7 @@ class Control {
 
  private:
   explicit Control(Deps deps) : deps_(std::move(deps)) {}
-  void On(const health::ControlRequest& request, health::ControlServer::Answer answer);
+  void On(const health::ControlRequest& request, const health::ControlServer::Answer& answer);
   void Release(std::optional<Duration> for_time, const health::ControlServer::Answer& answer);
   void AwaitClosed(int looks_left, std::optional<Duration> for_time,
                    const health::ControlServer::Answer& answer);
