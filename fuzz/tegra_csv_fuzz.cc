@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ndp::cdi::ParseCsv({reinterpret_cast<const char*>(data), size}, entries);
   for (const auto& list : {entries.devices, entries.folders, entries.libraries, entries.links}) {
     for (const std::string& path : list) {
-      NDP_CHECK(path == ndp::cdi::CleanPath(path) && ndp::cdi::IsPrintablePath(path));
+      NDP_CHECK(path == ndp::CleanPath(path) && ndp::cdi::IsPrintablePath(path));
     }
   }
   return 0;

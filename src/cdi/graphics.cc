@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "cdi/hooks.h"
@@ -97,18 +96,15 @@ std::vector<std::string> GraphicsLibraries(const Discovery& discovery, LibraryLo
     patterns.push_back(fmt::format("{}.{}", name, driver.version));
   }
   std::vector<std::string> files;
-  const auto add = [&files](const std::string& file) {
-    if (std::ranges::find(files, file) == files.end()) files.push_back(file);
-  };
   for (const std::string& pattern : patterns) {
-    for (const std::string& file : locator.Find(pattern)) add(file);
+    for (std::string& file : locator.Find(pattern)) AppendOnce(files, std::move(file));
   }
   for (const std::string& name :
        {std::string("nvidia_drv.so"), fmt::format("{}.{}", kGlxServer, driver.version)}) {
     for (const std::string& folder : XorgFolders(driver.folders)) {
       std::string path = JoinPath(folder, name);
       if (!discovery.driver().IsFile(path)) continue;
-      add(path);
+      AppendOnce(files, std::move(path));
       break;
     }
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <set>
 #include <span>
@@ -42,10 +41,6 @@ constexpr std::array<std::string_view, 11> kExplicitLibraries = {"libEGL.so",
                                                                  "libnvidia-egl-xlib.so"};
 
 constexpr std::size_t kMostFollowed = 1000;
-
-void AppendOnce(std::vector<std::string>& to, std::string text) {
-  if (std::ranges::find(to, text) == to.end()) to.push_back(std::move(text));
-}
 
 // Real files matching `pattern` in `folders`.
 std::vector<std::string> FindIn(const DriverRoot& root, std::span<const std::string> folders,

@@ -1,28 +1,11 @@
 #include "cdi/paths.h"
 
-#include <vector>
+#include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 
 namespace ndp::cdi {
-
-std::string CleanPath(std::string_view path) {
-  std::vector<std::string_view> parts;
-  for (std::string_view part : Split(path, '/')) {
-    if (part.empty() || part == ".") continue;
-    if (part != "..") {
-      parts.push_back(part);
-    } else if (!parts.empty()) {
-      parts.pop_back();
-    }
-  }
-  std::string clean;
-  for (std::string_view part : parts) {
-    clean += '/';
-    clean += part;
-  }
-  return clean.empty() ? "/" : clean;
-}
 
 std::string JoinPath(std::string_view root, std::string_view path) {
   std::string joined(root);
@@ -44,6 +27,10 @@ std::string TargetPath(std::string_view link, std::string_view target) {
   path += '/';
   path += target;
   return CleanPath(path);
+}
+
+void AppendOnce(std::vector<std::string>& to, std::string text) {
+  if (std::ranges::find(to, text) == to.end()) to.push_back(std::move(text));
 }
 
 bool IsPrintablePath(std::string_view path) {

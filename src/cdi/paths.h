@@ -3,11 +3,11 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/path.h"
 
 namespace ndp::cdi {
-
-// "/a//b/./c/../d" is "/a/b/d"; ".." ends at the root. Always absolute.
-std::string CleanPath(std::string_view path);
 
 // `path` below `root`, cleaned: JoinPath("/run/nvidia/driver", "/usr/bin") and so on.
 std::string JoinPath(std::string_view root, std::string_view path);
@@ -18,6 +18,9 @@ std::string_view BaseName(std::string_view path);
 
 // Where the link at `link` points that reads `target`.
 std::string TargetPath(std::string_view link, std::string_view target);
+
+// Where it is not there yet. For lists of paths and links, whose order counts.
+void AppendOnce(std::vector<std::string>& to, std::string text);
 
 // A text that may stand in a specification: UTF-8 without control characters. File names can be
 // any bytes, and JSON cannot carry those.

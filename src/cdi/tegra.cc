@@ -55,10 +55,6 @@ Result<CsvEntries> ReadCsv(Discovery& discovery) {
 
 bool HasWildcard(std::string_view text) { return text.find('*') != std::string_view::npos; }
 
-void AppendOnce(std::vector<std::string>& to, std::string path) {
-  if (std::ranges::find(to, path) == to.end()) to.push_back(std::move(path));
-}
-
 // Devices that the patterns name, by path or by name in /dev; `*` may stand in any part.
 std::vector<std::string> FindDevices(const Discovery& discovery,
                                      const std::vector<std::string>& patterns) {

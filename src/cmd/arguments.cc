@@ -21,6 +21,11 @@ std::string CommandOf(const CLI::App& app) {
 
 }  // namespace
 
+int RefuseArguments(const std::string& name, std::string_view why) {
+  fmt::print(stderr, "{0}: {1}\n{0} --help lists the options\n", name, OneLine(why));
+  return kUsage;
+}
+
 Arguments::Arguments(const std::string& name, const std::string& description)
     : own_(std::make_unique<CLI::App>(description, name)), app_(own_.get()) {}
 
@@ -75,9 +80,7 @@ std::optional<int> Arguments::Parse(const std::vector<std::string>& args) {
     app_->parse(std::vector<std::string>(args.rbegin(), args.rend()));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app_->exit(error) == 0 ? kOk : kUsage;
-    fmt::print(stderr, "{0}: {1}\n{0} --help lists the options\n", CommandOf(*app_),
-               OneLine(error.what()));
-    return kUsage;
+    return RefuseArguments(CommandOf(*app_), error.what());
   }
   return std::nullopt;
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's
@@ -17,6 +18,10 @@ class App;
 }
 
 namespace ndp::cmd {
+
+// Says in one line on standard error what is wrong with a command line, and where help is. Returns
+// the exit status for it.
+int RefuseArguments(const std::string& name, std::string_view why);
 
 class Arguments {
  public:

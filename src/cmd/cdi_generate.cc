@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cdi/paths.h"
+#include "base/path.h"
 #include "config/resolve.h"
 #include "inventory/discover.h"
 #include "inventory/platform.h"
@@ -27,7 +27,7 @@ Result<cdi::Built> GenerateSpec(GenerateOptions options) {
   cdi::Options& out = options.cdi;
   out.dev_root = out.dev_root.empty() ? out.driver_root : config::DevRootOf(out.dev_root);
   if (options.driver_root.empty()) options.driver_root = out.driver_root;
-  out.explicit_host_paths = cdi::CleanPath(options.driver_root) != cdi::CleanPath(out.driver_root);
+  out.explicit_host_paths = CleanPath(options.driver_root) != CleanPath(out.driver_root);
   for (const std::string& hook : options.disabled_hooks) {
     if (hook == "all") out.disable_all_hooks = true;
     out.disabled_hooks.insert(hook);

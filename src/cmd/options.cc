@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "base/one_line.h"
 #include "base/text.h"
+#include "cmd/arguments.h"
 #include "cmd/command.h"
 
 namespace ndp::cmd {
@@ -117,9 +117,7 @@ Parsed ParseCommandLine(config::Program program, const std::string& name,
     }
     std::string hint = DidYouMean(program, args);
     if (hint.empty()) hint = ValueApart(program, args);
-    fmt::print(stderr, "{}: {}\n{} --help lists the options\n", name,
-               OneLine(hint.empty() ? error.what() : hint), name);
-    parsed.exit = kUsage;
+    parsed.exit = RefuseArguments(name, hint.empty() ? error.what() : hint);
     return parsed;
   }
   for (const auto& [option, cli] : made) {

@@ -21,13 +21,6 @@ std::string OriginText(const Loaded& loaded, std::string_view id) {
   return at == loaded.origins.end() ? std::string(id) : at->second.Text();
 }
 
-// Paths are made by appending to it.
-std::string CleanRoot(std::string_view path) {
-  std::string root = std::filesystem::path(path).lexically_normal().string();
-  if (root.size() > 1 && root.ends_with('/')) root.pop_back();
-  return root;
-}
-
 // Paths that this process opens may be relative to where it was started. (Those of the host are
 // refused by their options: there is nothing on the host that they could be relative to.)
 void MakePathsAbsolute(Settings& s) {
@@ -45,7 +38,7 @@ void Derive(Loaded& loaded) {
   MakePathsAbsolute(s);
   if (s.common.driver_root.empty()) s.common.driver_root = "/";
   const bool own_dev = !s.common.dev_root.empty() && !IsDefault(loaded, "dev-root");
-  s.common.dev_root = own_dev ? DevRootOf(s.common.dev_root) : CleanRoot(s.common.driver_root);
+  s.common.dev_root = own_dev ? DevRootOf(s.common.dev_root) : CleanPath(s.common.driver_root);
   if (s.common.driver_root_ctr_path.empty()) s.common.driver_root_ctr_path = "/";
   if (s.common.host_root.empty()) s.common.host_root = "/";
   if (s.cdi.hook_path.empty()) s.cdi.hook_path = Cdi().hook_path;
@@ -109,7 +102,7 @@ Status CheckManager(const Loaded& loaded) {
 }  // namespace
 
 std::string DevRootOf(std::string_view path) {
-  std::string root = CleanRoot(path);
+  std::string root = CleanPath(path);
   if (root.ends_with("/dev")) root.resize(root.size() - 4);
   return root.empty() ? "/" : root;
 }

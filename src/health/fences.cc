@@ -34,14 +34,6 @@ std::optional<std::chrono::minutes> Offset(std::string_view text) {
   return text[0] == '-' ? -offset : offset;
 }
 
-bool Names(const inventory::Inventory& inventory, std::string_view uuid) {
-  return std::ranges::any_of(inventory.gpus, [&](const inventory::Gpu& gpu) {
-    return gpu.uuid() == uuid || std::ranges::any_of(gpu.mig, [&](const inventory::MigDevice& mig) {
-             return mig.nvml.uuid == uuid;
-           });
-  });
-}
-
 Status SetGpu(Fence& fence, std::string_view key, const doc::Value& value, int line) {
   const std::string text = value.Text();
   // `gpu:` takes any of the three forms.
@@ -209,7 +201,8 @@ void FenceBook::Replace(std::vector<Fence> fences, WallTime now) {
 std::vector<Fence> FenceBook::Resolve(const inventory::Inventory& inventory) {
   std::vector<Fence> unknown;
   for (Entry& entry : entries_) {
-    if (!entry.fence.uuid.empty() && !Names(inventory, entry.fence.uuid)) {
+    const auto is_meant = [&](const inventory::Gpu& gpu) { return gpu.Has(entry.fence.uuid); };
+    if (!entry.fence.uuid.empty() && std::ranges::none_of(inventory.gpus, is_meant)) {
       unknown.push_back(entry.fence);
     }
     if (!entry.uuid.empty()) continue;

@@ -319,9 +319,7 @@ Result<std::vector<std::string>> Monitor::Clear(std::string_view name) {
   std::vector<std::string> cleared;
   const std::string uuid = UuidOf(name);
   for (auto& [gpu_uuid, gpu] : gpus_) {
-    const bool has_mig = std::ranges::any_of(
-        gpu->seen.mig, [&](const inventory::MigDevice& mig) { return mig.nvml.uuid == uuid; });
-    if (name != "all" && gpu_uuid != uuid && !has_mig) continue;
+    if (name != "all" && gpu_uuid != uuid && !gpu->seen.Has(uuid)) continue;
     gpu->health.Clear();
     // A GPU that is not there has nothing to be healthy with.
     if (!gpu->present && inventory_ != nullptr) gpu->health.OnAbsent();

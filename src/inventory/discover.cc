@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/text.h"
 #include "inventory/mig_minors.h"
@@ -114,6 +116,12 @@ Inventory Assemble(Platform platform, const Scan& scan, const os::HostFs& host) 
     out.gpus.push_back(std::move(gpu));
   }
   return out;
+}
+
+bool Gpu::Has(std::string_view uuid) const {
+  return nvml.uuid == uuid || std::ranges::any_of(mig, [&](const MigDevice& device) {
+           return device.nvml.uuid == uuid;
+         });
 }
 
 const Gpu* Inventory::FindUuid(std::string_view uuid) const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nvml/driver.h"
@@ -46,6 +47,8 @@ struct Gpu {
   const std::string& pci_bus_id() const { return nvml.pci_bus_id; }
   std::string name() const { return nvml.name.value_or(""); }
   bool mig_enabled() const { return nvml.mig_mode && nvml.mig_mode->current; }
+  // The GPU itself, or one of its MIG devices.
+  bool Has(std::string_view uuid) const;
 };
 
 // A GPU the driver counts but cannot describe. `previous` is what an earlier scan knew of it.

@@ -411,7 +411,6 @@ void Node::Reload(const std::string& why) {
     metrics_
         .AddCounter("ndp_config_reload_errors_total", "Configurations that were refused on reload.")
         .Increment();
-    UpdateMetrics();
   };
   auto next = deps_.reload();
   if (!next) return refuse(next.error());

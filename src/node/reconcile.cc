@@ -56,7 +56,7 @@ void Node::Reconcile() {
     config_error_ = built.error().message();
     misfit_ = true;
     if (settings().common.fail_on_init_error && servers_.empty()) return Stop(1);
-    return UpdateMetrics();
+    return;
   }
   if (loading) loading_ = false;
   if (std::exchange(misfit_, false)) config_error_.clear();
@@ -90,7 +90,7 @@ void Node::Reconcile() {
   std::vector<Offer> offers = BuildOffers(in);
   trouble_log_.Tell(offers, *board_, handout.told);
   Apply(std::move(offers));
-  UpdateMetrics();
+  TellUnwatched();
 }
 
 // Whose compute mode matters: health asks whether a GPU is shared.

@@ -210,7 +210,6 @@ void Node::UpdateMetrics() {
       .Set(static_cast<double>(set_.not_offered.size()));
   metrics_.AddGauge("ndp_config_error", "Whether the last configuration was refused.")
       .Set(config_error_.empty() ? 0 : 1);
-  TellUnwatched();
 }
 
 // Where inotify does not work, the watches poll: slower, so it is told, once for all folders.

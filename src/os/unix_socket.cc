@@ -175,6 +175,10 @@ Result<UniqueFd> ConnectUnix(const std::filesystem::path& path) {
   return fd;
 }
 
+bool SomebodyListens(const Result<UniqueFd>& connection) {
+  return connection.ok() || connection.error().code() == Code::kDeadlineExceeded;
+}
+
 Result<IdentifiedConnection> ConnectUnixIdentified(const std::filesystem::path& path) {
   for (int attempt = 0; attempt < 10; ++attempt) {
     const auto before = Identify(path);

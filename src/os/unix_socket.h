@@ -84,6 +84,9 @@ class UnixListener {
 // thread.
 Result<UniqueFd> ConnectUnix(const std::filesystem::path& path);
 
+// Whether somebody listens there, by ConnectUnix's answer: also who is too busy to accept.
+bool SomebodyListens(const Result<UniqueFd>& connection);
+
 // The same together with the identity of the very file that was connected to, however often the
 // file is replaced meanwhile (kUnavailable where that never ends).
 struct IdentifiedConnection {

@@ -18,8 +18,7 @@ bool PeerLines::Hold(const std::string& name) {
   if (at != lines_.end() && at->second.fd) return true;
   auto connection = os::ConnectUnix(folder_ / name);
   if (!connection.ok()) {
-    // A full queue is a living peer.
-    if (connection.error().code() == Code::kDeadlineExceeded) return true;
+    if (os::SomebodyListens(connection)) return true;
     lines_.erase(name);
     return false;
   }

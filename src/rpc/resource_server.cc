@@ -291,9 +291,7 @@ std::size_t RemoveDeadSockets(const std::filesystem::path& socket_dir) {
 
 bool AnyoneServes(const std::filesystem::path& socket_dir) {
   return std::ranges::any_of(FileNames(socket_dir), [&](const std::string& name) {
-    if (!plugin::IsPluginSocket(name)) return false;
-    const auto connection = os::ConnectUnix(socket_dir / name);
-    return connection.ok() || connection.error().code() == Code::kDeadlineExceeded;  // busy
+    return plugin::IsPluginSocket(name) && os::SomebodyListens(os::ConnectUnix(socket_dir / name));
   });
 }
 
