@@ -1,8 +1,11 @@
-# ndp_library(NAME <room> LAYER <n> SRCS ... HDRS ... DEPS <room>... LINK <third party>... TESTS ...)
+# ndp_library(NAME <room> LAYER <n> [COLD] SRCS ... HDRS ... DEPS <room>... LINK <third party>... TESTS ...
+#             APART <source>...)
 #
 # A room is one static library `ndp_<room>` (alias ndp::<room>). It may use only rooms of a lower
 # layer, and include only headers of rooms it names in DEPS: both are refused here, at configure
-# time. Tests of a room are one program, `<room>_test`; TEST_DEPS may name further rooms.
+# time. Tests of a room are one program, `<room>_test`; TEST_DEPS may name further rooms. COLD: made
+# for size. APART: sources that are never compiled together with others (ndp_unity): commands, each
+# with its own `Options` and `Run`.
 
 # Refuses an #include of a room that is neither `room` itself nor one of the rooms in ARGN.
 function(ndp_check_includes room file)
@@ -33,12 +36,24 @@ if(NDP_TESTS AND NDP_PCH)
   target_link_libraries(ndp_test_pch PRIVATE ndp_options GTest::gmock GTest::gtest_main)
 endif()
 
-# Most of a test's compile time is matchers, which each file would instantiate for itself: five files
-# at a time take half as long.
-option(NDP_TEST_UNITY "Compile the files of a test program together" ON)
+# Most of a file's compile time goes into what it includes and, in tests, into matchers, which each
+# would instantiate for itself: several files at a time take half as long.
+option(NDP_UNITY "Compile several files of a room at a time" ON)
+
+# Has `target` compiled that way; the files in ARGN stay alone.
+function(ndp_unity target)
+  if(NOT NDP_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # Of a class in a .cc file that uses the file's own types: meant for headers.
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>>)
+endfunction()
 
 function(ndp_library)
-  cmake_parse_arguments(A "COLD" "NAME;LAYER" "SRCS;HDRS;DEPS;LINK;TESTS;TEST_DEPS;TEST_LINK" ${ARGN})
+  cmake_parse_arguments(A "COLD" "NAME;LAYER" "SRCS;HDRS;DEPS;LINK;TESTS;TEST_DEPS;TEST_LINK;APART" ${ARGN})
   set_property(GLOBAL PROPERTY NDP_LAYER_${A_NAME} ${A_LAYER})
   foreach(dep IN LISTS A_DEPS)
     get_property(dep_layer GLOBAL PROPERTY NDP_LAYER_${dep})
@@ -63,6 +78,7 @@ function(ndp_library)
     if(NDP_PCH AND NOT A_NAME STREQUAL base AND NOT (A_COLD AND CMAKE_BUILD_TYPE STREQUAL Release))
       target_precompile_headers(ndp_${A_NAME} REUSE_FROM ndp_pch)
     endif()
+    ndp_unity(ndp_${A_NAME} ${A_APART})
     target_link_libraries(ndp_${A_NAME} PRIVATE ${A_LINK})
     if(A_COLD)
       target_compile_options(ndp_${A_NAME} PRIVATE $<$<CONFIG:Release>:-Os>)
@@ -84,13 +100,10 @@ function(ndp_library)
     set(test_targets ${A_TEST_DEPS})
     list(TRANSFORM test_targets PREPEND ndp::)
     add_executable(${A_NAME}_test ${A_TESTS})
-    if(NDP_TEST_UNITY)
-      set_target_properties(${A_NAME}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
-      # Files of testing/ stay files: they are no tests.
-      set(shared ${A_TESTS})
-      list(FILTER shared INCLUDE REGEX "/testing/")
-      set_source_files_properties(${shared} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
+    # Files of testing/ stay files: they are no tests.
+    set(shared ${A_TESTS})
+    list(FILTER shared INCLUDE REGEX "/testing/")
+    ndp_unity(${A_NAME}_test ${shared})
     if(NDP_PCH)
       target_precompile_headers(${A_NAME}_test REUSE_FROM ndp_test_pch)
     endif()

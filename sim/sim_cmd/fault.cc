@@ -1,5 +1,8 @@
 #include "sim_control/faults.h"
 
+#include <vector>
+
+#include "base/text.h"
 #include "sim_cmd/commands.h"
 #include "sim_cmd/with_machine.h"
 
@@ -18,7 +21,6 @@ struct Options : MachineOptions {
 Status Run(sim_control::Simulation& simulation, const Options& options) {
   sim_state::Event event{
       .type = 0x8, .data = options.data, .gi_id = options.gi, .ci_id = options.ci};
-  NDP_TRY(event.gpu, simulation.FindGpu(options.gpu));
   if (options.xid) {
     event.data = *options.xid;
   } else if (!options.event.empty()) {
@@ -26,7 +28,12 @@ Status Run(sim_control::Simulation& simulation, const Options& options) {
   } else {
     return Error(Code::kInvalidArgument, "one of --xid and --event is needed");
   }
-  return sim_control::SendEvents(simulation, event, options.count);
+  std::vector<sim_state::Event> events;
+  for (const std::string_view gpu : Split(options.gpu, ',')) {
+    NDP_TRY(event.gpu, simulation.FindGpu(gpu));
+    events.push_back(event);
+  }
+  return sim_control::SendEvents(simulation, events, options.count);
 }
 
 }  // namespace
@@ -35,7 +42,11 @@ void AddFault(Command& program) {
   auto command = program.Sub("fault", "Send an event to those who have registered for it");
   auto options = std::make_shared<Options>();
   AddDir(command, *options);
-  AddGpuOption(command, *options).Required();
+  command
+      .Add("--gpu", options->gpu,
+           "The GPU: its number when the machine came up (its minor), its UUID, or its PCI bus id; "
+           "several, with commas between them, have it at one stroke")
+      .Required();
   const Option xid = command.Add("--xid", options->xid, "An XID error of this number");
   command
       .Add("--event", options->event,

@@ -59,10 +59,13 @@ std::string EventTypeNames() {
   return Join(names, ", ");
 }
 
-Status SendEvents(Simulation& simulation, const sim_state::Event& event, std::uint32_t count) {
+Status SendEvents(Simulation& simulation, const std::vector<sim_state::Event>& events,
+                  std::uint32_t count) {
   // No file follows from an event, so the files are left alone: it counts in milliseconds.
   return simulation.machine().Write([&](Control& control) {
-    for (std::uint32_t i = 0; i < count; ++i) sim_state::Machine::PushEvent(control, event);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      for (const auto& event : events) sim_state::Machine::PushEvent(control, event);
+    }
     return Status();
   });
 }

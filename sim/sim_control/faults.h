@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -18,8 +19,9 @@ namespace ndp::sim_control {
 Result<std::uint64_t> ParseEventType(std::string_view text);
 std::string EventTypeNames();
 
-// `count` times the same event, to whoever has registered for it by now.
-Status SendEvents(Simulation& simulation, const sim_state::Event& event, std::uint32_t count);
+// These events at one stroke, `count` times, to whoever has registered for them by now.
+Status SendEvents(Simulation& simulation, const std::vector<sim_state::Event>& events,
+                  std::uint32_t count);
 
 Status SetGpuState(Simulation& simulation, std::uint32_t slot, sim_state::GpuState state);
 

@@ -209,14 +209,12 @@ Status Demo::ShowAllocation() {
   }
   if (const doc::Value* devices = FindPath(answer, {"response", "devices"})) {
     for (const doc::Value& device : devices->items()) {
-      Say("     device {} ({})", device.Find("hostPath")->Text(),
-          device.Find("permissions")->Text());
+      Say("     device {} ({})", device.TextAt("hostPath"), device.TextAt("permissions"));
     }
   }
   if (const doc::Value* mounts = FindPath(answer, {"response", "mounts"})) {
     for (const doc::Value& mount : mounts->items()) {
-      Say("     mount  {} at {}", mount.Find("hostPath")->Text(),
-          mount.Find("containerPath")->Text());
+      Say("     mount  {} at {}", mount.TextAt("hostPath"), mount.TextAt("containerPath"));
     }
   }
   for (const std::string& name : Texts(FindPath(answer, {"response", "cdiDevices"}))) {
@@ -231,7 +229,7 @@ Result<std::string> Demo::Victim() const {
   std::string victim;
   if (devices != nullptr) {
     for (const doc::Value& device : devices->items()) {
-      const std::string id = device.Find("id")->Text();
+      const std::string id = device.TextAt("id");
       if (victim.empty() || std::ranges::find(held_, id) == held_.end()) victim = id;
     }
   }
@@ -252,7 +250,7 @@ Status Demo::ShowFault() {
                            .gi_id = sim_state::kNoInstance,
                            .ci_id = sim_state::kNoInstance};
     NDP_TRY(event.gpu, simulation.FindGpu(victim_));
-    return sim_control::SendEvents(simulation, event, 1);
+    return sim_control::SendEvents(simulation, {event}, 1);
   }));
   NDP_TRY(WaitForGpus(gpus_ - 1));
   Say("   {:.1f} ms after the fault; no new pod gets this GPU, and running pods are left alone",

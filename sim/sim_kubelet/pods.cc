@@ -60,11 +60,6 @@ std::vector<std::string> ToTexts(const doc::Value& list) {
   return texts;
 }
 
-std::string TextOf(const doc::Value& map, std::string_view key) {
-  const doc::Value* value = map.Find(key);
-  return value != nullptr ? value->Text() : std::string();
-}
-
 }  // namespace
 
 std::set<std::string> Holding::Ids() const {
@@ -105,11 +100,11 @@ Result<Checkpoint> ParseCheckpoint(std::string_view text) {
   Checkpoint checkpoint;
   if (const doc::Value* entries = data->Find("PodDeviceEntries")) {
     for (const doc::Value& entry : entries->items()) {
-      Holding holding{.pod = TextOf(entry, "PodUID"),
-                      .container = TextOf(entry, "ContainerName"),
-                      .resource = TextOf(entry, "ResourceName"),
+      Holding holding{.pod = entry.TextAt("PodUID"),
+                      .container = entry.TextAt("ContainerName"),
+                      .resource = entry.TextAt("ResourceName"),
                       .devices = {},
-                      .response = FromBase64(TextOf(entry, "AllocResp"))};
+                      .response = FromBase64(entry.TextAt("AllocResp"))};
       if (const doc::Value* devices = entry.Find("DeviceIDs")) {
         for (const auto& of_node : devices->entries()) {
           holding.devices[ParseSigned(of_node.key).value_or(-1)] = ToTexts(of_node.value);

@@ -33,7 +33,7 @@ class EventTest : public ClientTest {
     return Call("nvmlDeviceRegisterEvents", Gpu(index), types, set_);
   }
   Status Send(std::uint32_t slot, std::uint64_t xid) {
-    return sim_control::SendEvents(*simulation_, {.type = kXid, .data = xid, .gpu = slot}, 1);
+    return sim_control::SendEvents(*simulation_, {{.type = kXid, .data = xid, .gpu = slot}}, 1);
   }
   int Wait(EventData* event, unsigned ms) { return Call("nvmlEventSetWait_v2", set_, event, ms); }
 
@@ -55,9 +55,10 @@ TEST_F(EventTest, AnEventReachesWhoHasRegisteredForItsTypeAndGpu) {
   Open("dgx-h100");
   ASSERT_EQ(Register(3), kSuccess);
   ASSERT_THAT(Send(2, 31), IsOk());
-  ASSERT_THAT(sim_control::SendEvents(*simulation_, {.type = 0x1, .data = 0, .gpu = 3}, 1), IsOk());
+  ASSERT_THAT(sim_control::SendEvents(*simulation_, {{.type = 0x1, .data = 0, .gpu = 3}}, 1),
+              IsOk());
   ASSERT_THAT(sim_control::SendEvents(
-                  *simulation_, {.type = kXid, .data = 79, .gpu = 3, .gi_id = 2, .ci_id = 0}, 1),
+                  *simulation_, {{.type = kXid, .data = 79, .gpu = 3, .gi_id = 2, .ci_id = 0}}, 1),
               IsOk());
   EventData event{};
   ASSERT_EQ(Wait(&event, 0), kSuccess);

@@ -30,14 +30,14 @@ constexpr unsigned kPerGpu = kKinds * kMaxInstances;
 
 std::atomic<bool> forked{false};
 std::once_flag once;
-Library* instance = nullptr;
+Library* the_library = nullptr;
 
 // On dlclose and at exit. A thread that is still in a call (at exit: nobody can stop it) goes on
 // using what it has.
 __attribute__((destructor)) void Unload() {
-  if (instance != nullptr && instance->waiting()) return;
-  delete instance;
-  instance = nullptr;
+  if (the_library != nullptr && the_library->waiting()) return;
+  delete the_library;
+  the_library = nullptr;
   // This library's own libstdc++ keeps memory for exceptions thrown when there is none left.
   __gnu_cxx::__freeres();
 }
@@ -78,8 +78,8 @@ std::string VersionInName(const std::string& path) {
 }  // namespace
 
 Library& Library::Get() {
-  std::call_once(once, [] { instance = new Library; });
-  return *instance;
+  std::call_once(once, [] { the_library = new Library; });
+  return *the_library;
 }
 
 Library::Library() : own_path_(OwnPath()), own_version_(VersionInName(own_path_)) {

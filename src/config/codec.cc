@@ -10,13 +10,10 @@
 #include "base/text.h"
 
 namespace ndp::config {
-namespace {
 
-Error Bad(std::string_view value, std::string_view want) {
+Error BadValue(std::string_view value, std::string_view want) {
   return {Code::kInvalidArgument, fmt::format("invalid value \"{}\": want {}", value, want)};
 }
-
-}  // namespace
 
 Error UnknownChoice(std::string_view value, const std::vector<std::string_view>& choices) {
   std::string message =
@@ -35,14 +32,14 @@ Result<bool> Codec<bool>::Parse(const Values& values, Warnings& /*warnings*/) {
   for (std::string_view no : {"false", "f", "0"}) {
     if (EqualsIgnoreCase(text, no)) return false;
   }
-  return Bad(text, "true or false");
+  return BadValue(text, "true or false");
 }
 
 Result<int> Codec<int>::Parse(const Values& values, Warnings& /*warnings*/) {
   const auto value = ParseSigned(values.back());
   if (!value || *value < std::numeric_limits<int>::min() ||
       *value > std::numeric_limits<int>::max()) {
-    return Bad(values.back(), "a whole number");
+    return BadValue(values.back(), "a whole number");
   }
   return static_cast<int>(*value);
 }
@@ -53,7 +50,7 @@ Result<double> Codec<double>::Parse(const Values& values, Warnings& /*warnings*/
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
   if (text.empty() || error != std::errc() || at != end || !std::isfinite(value)) {
-    return Bad(text, "a number");
+    return BadValue(text, "a number");
   }
   return value;
 }
@@ -147,24 +144,25 @@ Result<ListenAddress> Codec<ListenAddress>::Parse(const Values& values, Warnings
   if (text.starts_with("unix:")) {
     text.remove_prefix(5);
     if (text.starts_with("//")) text.remove_prefix(2);
-    if (!text.starts_with('/')) return Bad(values.back(), kWant);
+    if (!text.starts_with('/')) return BadValue(values.back(), kWant);
   }
   if (text.starts_with('/')) {
     if (text.size() > kMaxUnixPath || text.ends_with('/')) {
-      return Bad(values.back(), fmt::format("a socket path of at most {} bytes", kMaxUnixPath));
+      return BadValue(values.back(),
+                      fmt::format("a socket path of at most {} bytes", kMaxUnixPath));
     }
     out.unix_path = text;
     return out;
   }
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return Bad(values.back(), kWant);
+  if (colon == std::string_view::npos) return BadValue(values.back(), kWant);
   const auto port = ParseUnsigned(text.substr(colon + 1));
   std::string_view host = text.substr(0, colon);
-  if (!port || *port == 0 || *port > 65535) return Bad(values.back(), kWant);
+  if (!port || *port == 0 || *port > 65535) return BadValue(values.back(), kWant);
   if (host.starts_with('[') && host.ends_with(']')) {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string_view::npos) {
-    return Bad(values.back(), "an IPv6 address in brackets, such as [::1]:9440");
+    return BadValue(values.back(), "an IPv6 address in brackets, such as [::1]:9440");
   }
   out.host = host;
   out.port = static_cast<std::uint16_t>(*port);

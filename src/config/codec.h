@@ -15,6 +15,8 @@ namespace ndp::config {
 using Values = std::vector<std::string>;
 using Warnings = std::vector<std::string>;
 
+// `invalid value "-5": want a number above 0`.
+Error BadValue(std::string_view value, std::string_view want);
 // `unknown value "mixd": want one of none, single, mixed`.
 Error UnknownChoice(std::string_view value, const std::vector<std::string_view>& choices);
 

@@ -198,13 +198,13 @@ TEST(LoadTest, KeysOfAnotherCaseAreTakenWithAWarning) {
                                            HasSubstr("migstrategy (line 2)")));
 }
 
-struct BadCase {
+struct BadFile {
   std::string file;
   std::string message;
 };
 
 TEST(LoadTest, BadFilesAreRefusedWithPathLineAndWhatIsRight) {
-  const BadCase cases[] = {
+  const BadFile cases[] = {
       {"version: v2", "version (line 1): unknown version \"v2\": want v1"},
       {"flags: [", "line 1"},
       {"- a\n", "line 1: want a map of settings, got a list"},
@@ -229,7 +229,7 @@ TEST(LoadTest, BadFilesAreRefusedWithPathLineAndWhatIsRight) {
       {"web: {listenAddress: localhost}", "want host:port"},
       {"web: {listenAddress: ':99999'}", "want host:port"},
   };
-  for (const BadCase& bad : cases) {
+  for (const BadFile& bad : cases) {
     EXPECT_THAT(Load(From(bad.file)),
                 IsErrorThat(Code::kInvalidArgument, AllOf(HasSubstr("configuration file c.yaml: "),
                                                           HasSubstr(bad.message))))

@@ -124,13 +124,13 @@ TEST(ReadSharingTest, RequestsAboveOneFailByDefaultUnderMpsOnly) {
   EXPECT_FALSE(fails("mps: {failRequestsGreaterThanOne: false, " + resources));
 }
 
-struct BadCase {
+struct BadSharing {
   std::string entries;
   std::string message;
 };
 
 TEST(ReadSharingTest, MalformedEntriesAreRefusedWithNamingOnAndOff) {
-  const BadCase cases[] = {
+  const BadSharing cases[] = {
       {"  - 5\n", "resources[0] (line 3): want a map with name and replicas, got a number"},
       {"  - {replicas: 2}\n", "resources[0] (line 3): has no name"},
       {"  - {name: gpu}\n", "resources[0] (line 3): has no replicas"},
@@ -153,7 +153,7 @@ TEST(ReadSharingTest, MalformedEntriesAreRefusedWithNamingOnAndOff) {
        "resources[0].devices[0] (line 3): \"first\" names no device"},
       {"  - {name: gpu, replicas: 2, devices: {a: 1}}\n", "got a map"},
   };
-  for (const BadCase& bad : cases) {
+  for (const BadSharing& bad : cases) {
     for (const bool naming : {false, true}) {
       EXPECT_THAT(ReadEntries(bad.entries, naming).sharing,
                   IsErrorThat(Code::kInvalidArgument, HasSubstr(bad.message)))
@@ -163,7 +163,7 @@ TEST(ReadSharingTest, MalformedEntriesAreRefusedWithNamingOnAndOff) {
 }
 
 TEST(ReadSharingTest, ContradictionsNameBothEntries) {
-  const BadCase cases[] = {
+  const BadSharing cases[] = {
       {"  - {name: gpu, devices: [0, 1], rename: a, replicas: 2}\n"
        "  - {name: gpu, devices: [1], rename: b, replicas: 2}\n",
        "resources[0].devices[1] (line 3) and sharing.timeSlicing.resources[1].devices[0] (line 4) "
@@ -174,7 +174,7 @@ TEST(ReadSharingTest, ContradictionsNameBothEntries) {
       {"  - {name: gpu, devices: [0], replicas: 2}\n  - {name: gpu, devices: [1], replicas: 4}\n",
        "give nvidia.com/gpu different numbers of replicas (2 and 4)"},
   };
-  for (const BadCase& bad : cases) {
+  for (const BadSharing& bad : cases) {
     EXPECT_THAT(ReadEntries(bad.entries).sharing,
                 IsErrorThat(Code::kInvalidArgument, HasSubstr(bad.message)))
         << bad.entries;

@@ -9,8 +9,6 @@
 namespace ndp::doc {
 namespace {
 
-constexpr std::size_t kMaxDepth = 64;
-
 struct Lines {
   int current = 1;
   int last_token = 1;  // of the last character that was no blank
@@ -104,7 +102,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool Open(Value value) {
-    if (open_.size() >= kMaxDepth) {
+    if (std::ssize(open_) >= kMaxDepth) {
       Refuse(fmt::format("nested more than {} deep", kMaxDepth));
       return false;
     }

@@ -79,6 +79,11 @@ std::string Value::Text() const {
   return fmt::to_string(float_);
 }
 
+std::string Value::TextAt(std::string_view key) const {
+  const Value* value = Find(key);
+  return value != nullptr ? value->Text() : std::string();
+}
+
 void Value::Append(Value value) {
   NDP_CHECK(is_list());
   items_.push_back(std::move(value));

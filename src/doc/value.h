@@ -17,6 +17,9 @@
 
 namespace ndp::doc {
 
+// Readers refuse what is nested deeper.
+inline constexpr int kMaxDepth = 64;
+
 enum class Kind { kNull, kBool, kInt, kFloat, kString, kList, kMap };
 
 // "a list", "a text": for messages.
@@ -66,6 +69,8 @@ class Value {
   // A scalar as it was written ("0x10", "yes", "1.50"), else in its usual form; empty for null and
   // for what is no scalar.
   std::string Text() const;
+  // The scalar under a key, so; empty where there is none.
+  std::string TextAt(std::string_view key) const;
   // How it was written, where Text() is not to be the usual form. For readers.
   void set_source_text(std::string text) { text_ = std::move(text); }
 

@@ -26,6 +26,11 @@ TEST(ValueTest, TextIsTheUsualFormUnlessItWasWritten) {
   Value written(16);
   written.set_source_text("0x10");
   EXPECT_EQ(written.Text(), "0x10");
+  Value map = Value::Map();
+  map.Set("count", written);
+  EXPECT_EQ(map.TextAt("count"), "0x10");
+  EXPECT_EQ(map.TextAt("none"), "");
+  EXPECT_EQ(written.TextAt("count"), "");
 }
 
 TEST(ValueTest, SetReplacesInPlaceAndKeepsOrder) {

@@ -15,7 +15,6 @@
 namespace ndp::doc {
 namespace {
 
-constexpr int kMaxDepth = 64;
 // Aliases can make a few lines expand without end.
 constexpr int kMaxValues = 50'000;
 constexpr std::size_t kMaxText = std::size_t{16} << 20;  // in bytes

@@ -52,11 +52,6 @@ doc::Value BoardDocument(const HealthBoard& board) {
 
 namespace {
 
-std::string Text(const doc::Value& map, std::string_view key) {
-  const doc::Value* value = map.Find(key);
-  return value != nullptr ? value->Text() : std::string();
-}
-
 const std::vector<doc::Value>& Items(const doc::Value& map, std::string_view key) {
   static const std::vector<doc::Value> none;
   const doc::Value* list = map.Find(key);
@@ -67,20 +62,20 @@ const std::vector<doc::Value>& Items(const doc::Value& map, std::string_view key
 std::string HandedOutText(const doc::Value& document) {
   std::string out;
   for (const doc::Value& resource : Items(document, "resources")) {
-    out += fmt::format("{}: {} listed, {} Healthy\n", Text(resource, "name"),
-                       Text(resource, "capacity"), Text(resource, "healthy"));
+    out += fmt::format("{}: {} listed, {} Healthy\n", resource.TextAt("name"),
+                       resource.TextAt("capacity"), resource.TextAt("healthy"));
     for (const doc::Value& held : Items(resource, "withheld")) {
-      out += fmt::format("      {} not handed out ({}{}): {}\n", Text(held, "count"),
-                         Text(held, "first"), Text(held, "count") == "1" ? "" : ", …",
-                         Text(held, "reason"));
+      out += fmt::format("      {} not handed out ({}{}): {}\n", held.TextAt("count"),
+                         held.TextAt("first"), held.TextAt("count") == "1" ? "" : ", …",
+                         held.TextAt("reason"));
     }
   }
   if (document.Find("resources") != nullptr && Items(document, "resources").empty()) {
     out += "no resource is offered\n";
   }
   for (const doc::Value& device : Items(document, "notOffered")) {
-    out += fmt::format("not offered: {:>4}  {}  {}\n", Text(device, "index"), Text(device, "uuid"),
-                       Text(device, "reason"));
+    out += fmt::format("not offered: {:>4}  {}  {}\n", device.TextAt("index"),
+                       device.TextAt("uuid"), device.TextAt("reason"));
   }
   return out;
 }
@@ -89,15 +84,15 @@ std::string HandedOutText(const doc::Value& document) {
 
 std::string BoardText(const doc::Value& document) {
   std::string out;
-  if (Text(document, "released") == "true") {
+  if (document.TextAt("released") == "true") {
     out += fmt::format(
         "released since {}: the driver is closed and nothing is watched until ndp resume\n",
-        Text(document, "releasedSince"));
+        document.TextAt("releasedSince"));
   }
   if (const doc::Value* driver = document.Find("driver");
-      driver != nullptr && Text(*driver, "available") == "false") {
-    out += fmt::format("driver: not available since {}: {}\n", Text(*driver, "since"),
-                       Text(*driver, "reason"));
+      driver != nullptr && driver->TextAt("available") == "false") {
+    out += fmt::format("driver: not available since {}: {}\n", driver->TextAt("since"),
+                       driver->TextAt("reason"));
   }
   const doc::Value* devices = document.Find("devices");
   if (devices == nullptr) return out + HandedOutText(document);
@@ -105,7 +100,7 @@ std::string BoardText(const doc::Value& document) {
   std::vector<const doc::Value*> by_index;
   for (const doc::Value& device : devices->items()) by_index.push_back(&device);
   const auto place = [](const doc::Value* device) {
-    const std::string index = Text(*device, "index");
+    const std::string index = device->TextAt("index");
     const std::vector<std::string_view> parts = Split(index, ':');
     const auto gpu = ParseUnsigned(parts.front());
     const auto slot = parts.size() > 1 ? ParseUnsigned(parts[1]) : std::nullopt;
@@ -114,16 +109,16 @@ std::string BoardText(const doc::Value& document) {
   std::ranges::stable_sort(by_index, {}, place);
   for (const doc::Value* each : by_index) {
     const doc::Value& device = *each;
-    const std::string verdict = Text(device, "verdict");
-    const std::string index = Text(device, "index");
+    const std::string verdict = device.TextAt("verdict");
+    const std::string index = device.TextAt("index");
     out +=
-        fmt::format("{:>4}  {}  {}", index.empty() ? "-" : index, Text(device, "device"), verdict);
+        fmt::format("{:>4}  {}  {}", index.empty() ? "-" : index, device.TextAt("device"), verdict);
     if (verdict != "Healthy") {
-      const std::string pci = Text(device, "pciBusId");
-      out +=
-          fmt::format("  {}\n      {}class {}, since {}, seen {}x\n      next: {}",
-                      Text(device, "reason"), pci.empty() ? "" : pci + ", ", Text(device, "class"),
-                      Text(device, "since"), Text(device, "count"), Text(device, "nextStep"));
+      const std::string pci = device.TextAt("pciBusId");
+      out += fmt::format("  {}\n      {}class {}, since {}, seen {}x\n      next: {}",
+                         device.TextAt("reason"), pci.empty() ? "" : pci + ", ",
+                         device.TextAt("class"), device.TextAt("since"), device.TextAt("count"),
+                         device.TextAt("nextStep"));
     }
     out += "\n";
     if (const doc::Value* warnings = device.Find("warnings")) {

@@ -33,11 +33,6 @@ constexpr std::array<std::pair<std::string_view, Command>, 4> kCommands = {{
     {"resume", Command::kResume},
 }};
 
-std::string Text(const doc::Value& map, std::string_view key) {
-  const doc::Value* value = map.Find(key);
-  return value != nullptr ? value->AsString().value_or("") : "";
-}
-
 // An answer is small and the peer is waiting for it: written whole, or the peer is gone.
 void WriteLine(int fd, const doc::Value& answer) {
   const std::string line = doc::ToJson(answer) + "\n";
@@ -56,18 +51,18 @@ void WriteLine(int fd, const doc::Value& answer) {
 
 Result<ControlRequest> ParseControlRequest(std::string_view line) {
   NDP_TRY(const doc::Value document, doc::ParseJson(line).Context("request"));
-  const std::string name = Text(document, "command");
+  const std::string name = document.TextAt("command");
   const auto found =
       std::ranges::find(kCommands, name, [](const auto& each) { return each.first; });
   if (found == kCommands.end()) {
     return Error(Code::kInvalidArgument,
                  fmt::format("unknown command '{}': health, clear, release or resume", name));
   }
-  ControlRequest request{.command = found->second, .gpu = Text(document, "gpu"), .for_time = {}};
+  ControlRequest request{.command = found->second, .gpu = document.TextAt("gpu"), .for_time = {}};
   if (request.command == Command::kClear && request.gpu.empty()) {
     return Error(Code::kInvalidArgument, "clear: name a GPU (UUID, index or PCI address) or 'all'");
   }
-  if (const std::string text = Text(document, "for"); !text.empty()) {
+  if (const std::string text = document.TextAt("for"); !text.empty()) {
     NDP_TRY(const Duration time, ParseDuration(text).Context("release: for"));
     if (time <= Duration::zero()) {
       return Error(Code::kInvalidArgument, "release: for: give a duration above 0");

@@ -11,7 +11,7 @@
 namespace ndp::health {
 namespace {
 
-constexpr std::size_t kLargestFile = 1 << 20;
+constexpr std::size_t kLargestRules = 1 << 20;
 constexpr std::string_view kClear = "clear";
 
 // nullopt: missing.
@@ -24,7 +24,7 @@ Result<std::optional<std::string>> ReadIfThere(const std::filesystem::path& path
     return Error(Code::kInvalidArgument, path.string() + ": not a file");
   }
   // Never more than that into memory, and never a wait for what took the file's place meanwhile.
-  auto text = os::HostFs().Read(std::filesystem::absolute(path).string(), kLargestFile);
+  auto text = os::HostFs().Read(std::filesystem::absolute(path).string(), kLargestRules);
   if (!text.ok()) return std::move(text).error();
   return std::optional(*std::move(text));
 }

@@ -12,7 +12,7 @@ namespace ndp::health {
 namespace {
 
 constexpr std::int64_t kVersion = 1;
-constexpr std::uintmax_t kLargestFile = 4 << 20;
+constexpr std::uintmax_t kLargestState = 4 << 20;
 
 template <typename Time>
 std::int64_t Ticks(Time time) {
@@ -199,7 +199,7 @@ Result<SavedState> StateFile::Load() const {
   const auto size = std::filesystem::file_size(path_, error);
   if (error == std::errc::no_such_file_or_directory) return nothing;
   if (error) return ErrnoError(error.value(), path_.string());
-  if (size > kLargestFile) {
+  if (size > kLargestState) {
     return Error(Code::kInvalidArgument, path_.string() + ": too large for a health state");
   }
   std::ifstream in(path_, std::ios::binary);

@@ -19,7 +19,7 @@
 namespace ndp::node {
 namespace {
 
-constexpr std::size_t kMost = 1 << 20;
+constexpr std::size_t kMostAnswer = 1 << 20;
 
 health::Examination Failed(const std::string& why) {
   return {.failure = nvml::Failure{nvml::kUnknown, "a session of its own", why},
@@ -55,7 +55,7 @@ std::optional<pid_t> Start(const std::vector<std::string>& command, int out) {
 std::optional<std::string> ReadAll(int fd, const Clock& clock, Duration limit) {
   const MonoTime end = clock.Now() + limit;
   std::string text;
-  while (text.size() < kMost) {
+  while (text.size() < kMostAnswer) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(end - clock.Now()).count();
     pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};

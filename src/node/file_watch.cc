@@ -9,7 +9,7 @@ namespace {
 // Editors and kubelets change a folder in several steps.
 constexpr Duration kSettle = std::chrono::milliseconds(50);
 
-constexpr std::uintmax_t kMost = 4U << 20;
+constexpr std::uintmax_t kMostFile = 4U << 20;
 
 }  // namespace
 
@@ -32,7 +32,7 @@ std::optional<std::string> FileWatch::Content() const {
   std::error_code ec;
   if (!std::filesystem::is_regular_file(file_, ec)) return std::nullopt;
   // What is no configuration is refused when it is read; here it need not be kept.
-  if (const auto size = std::filesystem::file_size(file_, ec); ec || size > kMost) {
+  if (const auto size = std::filesystem::file_size(file_, ec); ec || size > kMostFile) {
     return "(" + std::to_string(size) + " bytes)";
   }
   std::ifstream in(file_, std::ios::binary);

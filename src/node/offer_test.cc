@@ -10,7 +10,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr const char* kGpu = "nvidia.com/gpu";
+constexpr const char* kResource = "nvidia.com/gpu";
 
 resource::Device DeviceAt(int index, int replicas = 0) {
   resource::Device device;
@@ -25,7 +25,9 @@ resource::Device DeviceAt(int index, int replicas = 0) {
 
 class OfferTest : public testing::Test {
  protected:
-  OfferTest() { set_.resources.push_back({.name = kGpu, .devices = {DeviceAt(0), DeviceAt(1)}}); }
+  OfferTest() {
+    set_.resources.push_back({.name = kResource, .devices = {DeviceAt(0), DeviceAt(1)}});
+  }
 
   OfferInputs Inputs() {
     return {
@@ -80,7 +82,7 @@ TEST_F(OfferTest, WhatAPodHoldsUnderAnotherNameIsNotOfferedTwice) {
 
 // What waits for nothing must not make the node ask the kubelet for ever.
 TEST_F(OfferTest, OnlyWhatIsWithheldOrStaysForAPodWaitsForPods) {
-  held_.Add(kGpu, "GPU-1");
+  held_.Add(kResource, "GPU-1");
   board_.devices["GPU-0"] = {.healthy = false, .reason = "XID 79"};
   EXPECT_FALSE(Build()[0].waits_for_pods);
   held_.Add("nvidia.com/gpu.shared", "GPU-1::3");
@@ -92,7 +94,7 @@ TEST_F(OfferTest, OnlyWhatIsWithheldOrStaysForAPodWaitsForPods) {
 
 TEST_F(OfferTest, WhatAPodHoldsWholeIsNotOfferedInReplicas) {
   set_.resources[0].devices = {DeviceAt(0, 2)};
-  held_.Add(kGpu, "GPU-0");
+  held_.Add(kResource, "GPU-0");
   const auto reasons = Reasons(Build());
   EXPECT_THAT(reasons[0], HasSubstr("a pod holds it"));
   EXPECT_THAT(reasons[1], HasSubstr("a pod holds it"));
@@ -106,7 +108,7 @@ TEST_F(OfferTest, AHeldGpuBlocksItsMigDevices) {
 }
 
 TEST_F(OfferTest, AnIdThatAPodHoldsAndNobodyKnowsIsListedUnhealthyFromTheFirstList) {
-  held_.Add(kGpu, "GPU-gone");
+  held_.Add(kResource, "GPU-gone");
   const auto offers = Build();
   ASSERT_THAT(offers[0].resource.devices, SizeIs(3));
   EXPECT_EQ(offers[0].resource.devices[2].id, "GPU-gone");
@@ -114,7 +116,7 @@ TEST_F(OfferTest, AnIdThatAPodHoldsAndNobodyKnowsIsListedUnhealthyFromTheFirstLi
 }
 
 TEST_F(OfferTest, IdsOfOtherFormsAreNotOurs) {
-  held_.Add(kGpu, "uuid-of-somebody-else");
+  held_.Add(kResource, "uuid-of-somebody-else");
   held_.Add("nvidia.com/theirs", "whatever");
   EXPECT_THAT(Build(), SizeIs(1));
   EXPECT_THAT(Build()[0].resource.devices, SizeIs(2));

@@ -228,7 +228,8 @@ class Node:
             self.uuids = [entry["uuid"] for entry in self.gpus()]
         return self.uuids[gpu]
 
-    def xid(self, gpu: int, xid: int, *args: str) -> None:
+    def xid(self, gpu: int | str, xid: int, *args: str) -> None:
+        """Several GPUs, "0,1", have it at one stroke."""
         self.sim("fault", "--gpu", str(gpu), "--xid", str(xid), *args)
 
     def ndp(self, *args: str, ok: bool = True) -> str:

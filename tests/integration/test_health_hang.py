@@ -164,7 +164,6 @@ def test_what_happens_while_a_session_is_refreshed_is_heard(node):
     node.await_events()
     plugin.signal(1)
     eventually(lambda: "session refreshed" in plugin.log(), "the session is about to close")
-    for gpu in (0, 1, 2):
-        node.xid(gpu, 79)
+    node.xid("0,1,2", 79)  # at one stroke: the first ends the wait, and with it the session
     for gpu in (0, 1, 2):
         plugin.until_unhealthy(node.uuid(gpu), "XID 79")
