@@ -15,6 +15,8 @@
 namespace ndp::node {
 namespace {
 
+constexpr Duration kLongestWait = std::chrono::milliseconds(50);
+
 std::set<std::string> HeldUuids(const plugin::HeldDevices& held) {
   std::set<std::string> uuids;
   for (const std::string& resource : held.Resources()) {
@@ -79,7 +81,10 @@ void Handout::PublishCdi(const config::Settings& settings, const cdi::Options& o
     log::Warning("a CDI file has gone: written again", {{"folder", settings.cdi.spec_dir}});
   }
   cdi::Built built = cdi::Build(options, *inventory, driver_, host_);
-  // That takes a while, in which another instance may have written.
+  // That takes a while, in which another instance may have written. From here to our own file it
+  // waits: what it wrote in between would be lost. One that does not let go is not waited for; what
+  // it loses it finds out by its watch.
+  const auto alone = os::FileLock::OfFolder(dir.folder(), kLongestWait);
   if (there && basis.folder == basis_.folder) StillResolves(dir);
   if (!std::exchange(started_, true)) {
     RemoveDisabled(dir, options);

@@ -220,12 +220,16 @@ void Node::WatchFolders() {
           const bool ours = name.starts_with("nvidia") || name.starts_with("channel") ||
                             change == Change::kLookAgain;
           if (!ours || change == Change::kWritten) return;
-          gpu_nodes_changed_ = gpu_nodes_changed_ || IsGpuNode(name);
+          // A folder that comes whole is that of the IMEX channels, as good as always.
+          if (IsGpuNode(name) || name.starts_with("channel") || change == Change::kLookAgain) {
+            answers_changed_ = true;
+          }
           if (devices_settle_) return;
           devices_settle_ = deps_.loop.After(kDevicesSettle, [this] {
             devices_settle_.Cancel();
-            // Before the session is refreshed, which takes seconds: nobody gets a GPU without node.
-            if (std::exchange(gpu_nodes_changed_, false)) {
+            // Before the session is refreshed, which takes seconds: nobody gets a GPU or a required
+            // IMEX channel without node.
+            if (std::exchange(answers_changed_, false)) {
               handout_.Forget();
               ScheduleReconcile();
             }

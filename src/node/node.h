@@ -164,7 +164,7 @@ class Node {
   os::EventLoop::Handle poll_timer_;
   os::EventLoop::Handle leave_timer_;
   os::EventLoop::Handle devices_settle_;
-  bool gpu_nodes_changed_ = false;  // within that time
+  bool answers_changed_ = false;  // a node that is handed out has come or gone, within that time
   os::EventLoop::Handle links_timer_;
   os::EventLoop::Handle reload_settle_;
   std::unique_ptr<web::Server> web_;

@@ -8,12 +8,22 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "os/host_fs.h"
 
 namespace ndp::os {
 namespace {
+
+Status LockNow(int fd, const std::filesystem::path& path) {
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno == EWOULDBLOCK) {
+    return Error(Code::kUnavailable, "lock " + path.string() + ": held by another process");
+  }
+  return ErrnoError(errno, "lock " + path.string());
+}
 
 Status WriteAll(int fd, std::string_view content) {
   while (!content.empty()) {
@@ -126,12 +136,21 @@ Status MakeFolder(const std::filesystem::path& folder) {
 Result<FileLock> FileLock::Acquire(const std::filesystem::path& path) {
   UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!fd) return ErrnoError(errno, "lock " + path.string());
-  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) {
-      return Error(Code::kUnavailable, "lock " + path.string() + ": held by another process");
-    }
-    return ErrnoError(errno, "lock " + path.string());
+  NDP_TRY(LockNow(fd.get(), path));
+  return FileLock(std::move(fd));
+}
+
+Result<FileLock> FileLock::OfFolder(const std::filesystem::path& folder, Duration longest) {
+  UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return ErrnoError(errno, "lock " + folder.string());
+  const auto end = std::chrono::steady_clock::now() + longest;
+  Status locked = LockNow(fd.get(), folder);
+  while (!locked.ok() && locked.error().code() == Code::kUnavailable &&
+         std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    locked = LockNow(fd.get(), folder);
   }
+  if (!locked.ok()) return std::move(locked).error();
   return FileLock(std::move(fd));
 }
 

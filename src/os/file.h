@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "os/unique_fd.h"
 
@@ -39,6 +40,8 @@ class FileLock {
  public:
   // Never waits: kUnavailable where another process (or another FileLock) holds it.
   static Result<FileLock> Acquire(const std::filesystem::path& path);
+  // Of a folder itself: no file is made. Waits for another holder, so long at most.
+  static Result<FileLock> OfFolder(const std::filesystem::path& folder, Duration longest);
 
  private:
   explicit FileLock(UniqueFd fd) : fd_(std::move(fd)) {}

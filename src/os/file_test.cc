@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <memory>
+#include <thread>
 
 #include "testing/result_matchers.h"
 #include "testing/temp_dir.h"
@@ -15,6 +18,7 @@ namespace ndp::os {
 namespace {
 
 using testing::HasSubstr;
+using namespace std::chrono_literals;
 
 mode_t ModeOf(const std::filesystem::path& path) {
   struct stat info{};
@@ -129,6 +133,22 @@ TEST(FileLockTest, OneHolderAtATime) {
                 IsErrorThat(Code::kUnavailable, HasSubstr("held by another")));
   }
   EXPECT_THAT(FileLock::Acquire(dir / "lock"), IsOk());
+}
+
+TEST(FileLockTest, AFoldersIsWaitedForAsLongAsAsked) {
+  const TempDir dir;
+  auto first = std::make_unique<Result<FileLock>>(FileLock::OfFolder(dir.path(), Duration::zero()));
+  ASSERT_THAT(*first, IsOk());
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+  EXPECT_THAT(FileLock::OfFolder(dir.path(), 5ms),
+              IsErrorThat(Code::kUnavailable, HasSubstr("held by another")));
+  std::thread holder([&first] {
+    std::this_thread::sleep_for(20ms);
+    first.reset();
+  });
+  EXPECT_THAT(FileLock::OfFolder(dir.path(), 1min), IsOk());
+  holder.join();
+  EXPECT_THAT(FileLock::OfFolder(dir / "none", 1min), IsError(Code::kNotFound));
 }
 
 TEST(IdentifyTest, AReplacedFileIsAnother) {

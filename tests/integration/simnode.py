@@ -20,6 +20,7 @@ import pathlib
 import re
 import signal
 import socket
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -199,6 +200,10 @@ class Node:
         """One more device node, where nodes cannot be made in dev.list alone."""
         with (self.dir / "root/dev.list").open("a") as devices:
             devices.write(f"{path} c {major} {minor} 0666 0\n")
+        node = self.dir / f"root{path}"
+        node.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(PermissionError):
+            os.mknod(node, 0o666 | stat.S_IFCHR, os.makedev(major, minor))
 
     def remove_device(self, path: str) -> None:
         listed = self.dir / "root/dev.list"

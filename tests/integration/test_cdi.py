@@ -1,6 +1,8 @@
 """CDI in the running plugin: what is on disk follows what is offered, and trouble is told, not fatal."""
 
+import fcntl
 import json
+import os
 import shutil
 
 import pytest
@@ -24,8 +26,9 @@ def up(node, *args, profile="pcie-t4", **kwargs):
 
 
 def names_of_a_gpu(node):
-    """The CDI names in an answer for the first GPU; no pod holds it afterwards."""
-    return node.do("raw-allocate", resource=GPU, devices=[node.uuid(0)])["response"]["cdiDevices"]
+    """The CDI names in an answer for the first GPU, none while nobody answers; no pod holds it afterwards."""
+    answer = node.ask("raw-allocate", resource=GPU, devices=[node.uuid(0)])
+    return answer["response"]["cdiDevices"] if answer["ok"] else []
 
 
 def warnings(plugin, *words):
@@ -172,6 +175,21 @@ def test_two_instances_with_different_names_do_not_take_each_others_from_the_run
     assert node.uuid(0) in on_disk()
     assert node.cdi_file("gdrcopy").stat().st_ino == kept, "it was never away"
     assert len(warnings(first, "names of another instance")) == 1
+
+
+def test_a_folder_that_somebody_locks_holds_nobody_up(node):
+    """Instances wait for each other's writes by a lock of the folder; one that hangs with it is not waited for."""
+    node.up("pcie-t4")
+    node.start_kubelet()
+    (node.dir / "cdi").mkdir()
+    folder = os.open(node.dir / "cdi", os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        node.start_plugin(CDI_ONLY)
+        node.wait_for(capacity=4, allocatable=4)
+    finally:
+        os.close(folder)
+    assert {device["name"] for device in node.cdi()["devices"]} >= {node.uuid(gpu) for gpu in range(4)}
 
 
 # -- IMEX, GDS, MOFED, GDRCopy --------------------------------------------------------------------
