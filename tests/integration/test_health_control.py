@@ -6,6 +6,7 @@ import stat
 import subprocess
 import time
 
+import pytest
 from simnode import BIN, eventually, open_files, quick
 
 LASTING = quick(recovery={"holdOff": "1h"})
@@ -20,6 +21,7 @@ def sessions(node):
     return json.loads(node.sim("sessions", "--json"))
 
 
+@pytest.mark.long
 def test_release_lets_go_of_everything_and_ends_by_itself(node):
     plugin = node.serve(config=LASTING)
     node.await_events()

@@ -98,6 +98,7 @@ def test_a_count_that_hangs_in_a_new_session_offers_nothing_until_it_returns(nod
     node.wait_for(capacity=8, allocatable=8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("function", ["nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"])
 def test_events_that_cannot_be_watched_for_a_hang_are_told_once_and_polls_go_on(node, function):
     node.up()
@@ -143,6 +144,7 @@ def test_a_gpu_that_hangs_at_start_holds_nobody_up(node):
     node.wait_for(capacity=8, allocatable=8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reload", [False, True])
 def test_events_of_the_others_are_heard_beside_one_that_hangs_in_everything(node, reload):
     plugin = node.serve(config=quick(watchdog="2s", polling={"interval": "1h"}))

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from simnode import eventually, quick
 
 
@@ -11,6 +12,7 @@ def held(node):
             if session["eventSets"]]
 
 
+@pytest.mark.long
 def test_a_gpu_that_needs_a_reset_can_be_reset(node):
     # The processes that look at it take longer to start than a call of the driver does.
     config = quick(watchdog="30s", recovery={"releaseFaultyGpu": True})

@@ -59,6 +59,7 @@ def test_an_event_wait_that_always_fails_is_backed_off_from(node, status):
     node.wait_for(allocatable=7)
 
 
+@pytest.mark.long
 def test_a_gpu_that_vanishes_is_unhealthy_listed_and_comes_back(node):
     plugin = node.serve(config=quick())
     node.await_events()

@@ -60,6 +60,7 @@ def test_temperature_needs_two_samples_and_five_degrees_less(node):
     node.wait_for(capacity=8, allocatable=8)
 
 
+@pytest.mark.long
 def test_one_hot_sample_is_none(node):
     # No polls but the one of each new session.
     plugin = node.serve(config=quick(polling={"interval": "1h"}))

@@ -77,6 +77,7 @@ class TestWithoutRecoveryAction:
         node.sim("gpu", "--gpu", "3", "--state", "ok")
         stays_unhealthy(node, self.plugin, self.uuid, 1.5)
 
+    @pytest.mark.long
     def test_absent_and_back_is(self, node):
         node.sim("gpu", "--gpu", "3", "--remove")
         eventually(lambda: node.gpus()[3]["state"] == "removed", "removed")

@@ -32,6 +32,7 @@ def lists(node, resource):
             for e in node.events("list", resource=resource)]  # fmt: skip
 
 
+@pytest.mark.long
 def test_held_instances_stay_and_everything_else_is_undisturbed(node):
     plugin = start(node, "--rescan-interval=100ms")
     old, untouched = uuids(node, 1), uuids(node, 0)
@@ -54,6 +55,7 @@ def test_held_instances_stay_and_everything_else_is_undisturbed(node):
     assert len(lists(node, GPU)) == 1 and len(lists(node, HALF)) == 1
 
 
+@pytest.mark.long
 def test_a_resource_whose_last_instance_goes_is_retired_and_may_come_back(node):
     node.up("dgx-h100", "--gpus", "1")
     node.partition(0, "1g.10gb*7")
@@ -100,6 +102,7 @@ def test_two_compute_instances_are_made_of_one_while_the_other_slices_are_held(n
     assert healthy == kept | (uuids(node, 1) & healthy) and len(unhealthy) == 4
 
 
+@pytest.mark.long
 def test_under_single_no_wrong_slice_is_offered_while_the_layouts_change(node):
     node.up("dgx-h100", "--gpus", "2")
     for gpu in range(2):

@@ -64,6 +64,7 @@ def test_what_a_pod_holds_is_not_handed_out_under_its_new_name(node):
     node.wait_for("nvidia.com/a100", allocatable=2)
 
 
+@pytest.mark.long
 def test_what_an_ended_pod_held_is_free_before_another_pod_asks(node):
     """By the pod resources API: the checkpoint alone is too long until a pod asks for a device."""
     plugin = start(node, {}, "--enable-resource-naming")
@@ -138,6 +139,7 @@ def test_where_nothing_is_left_nothing_is_offered_and_that_is_told(node):
     node.wait_for(GPU, capacity=2, allocatable=2)
 
 
+@pytest.mark.long
 def test_an_excluded_gpu_stays_while_a_pod_holds_it(node):
     plugin = start(node, {})
     node.wait_for(GPU, capacity=4, allocatable=4)

@@ -53,6 +53,7 @@ def test_sighup_reads_it_too(node):
     assert node.resources()[GPU]["allocatable"] == 2
 
 
+@pytest.mark.long
 def test_the_log_tells_what_changed_and_how_many_devices_that_makes(node):
     def config(replicas):
         return {"sharing": {"timeSlicing": {"resources": [{"name": GPU, "replicas": replicas}]}}}

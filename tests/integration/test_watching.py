@@ -92,6 +92,7 @@ def test_without_inotify_a_kubelet_restart_is_noticed(node, no_inotify, like):
     assert len(warnings(plugin)) == 1
 
 
+@pytest.mark.long
 def test_what_inotify_did_not_tell_is_found_by_the_poll_that_makes_it_work_again(node, no_inotify):
     node.up("dgx-h100", "--gpus", "3")
     node.sim("gpu", "--gpu", "1", "--remove")
