@@ -247,6 +247,12 @@ void Kubelet::Session::OnList(ClientId id, const Connection& connection,
 
 void Kubelet::Session::OnEnd(ClientId id, const Connection& connection, const std::string& how) {
   const std::lock_guard lock(mutex_);
+  if (dropped_.erase(id) > 0) return;
+  EndStream(id, connection, how);
+}
+
+void Kubelet::Session::EndStream(ClientId id, const Connection& connection,
+                                 const std::string& how) {
   if (stopping_) return;
   const Registrations::Ended ended = book_.registrations().StreamEnded(id, Now());
   deps_.log.Write("stream-ended", {{"resource", connection.resource},
@@ -327,11 +333,14 @@ std::vector<std::string> Kubelet::Session::HealthyOf(const std::string& resource
 Status Kubelet::Session::DropStream(const std::string& resource, const std::string& endpoint) {
   const std::lock_guard lock(mutex_);
   const Endpoint* asked = book_.registrations().Find(resource);
-  for (auto& [id, connection] : connections_) {
-    if (connection.resource == resource &&
+  for (const auto& [id, connection] : connections_) {
+    if (connection.resource == resource && !dropped_.contains(id) &&
         (endpoint.empty() ? asked != nullptr && asked->client == id
                           : connection.endpoint == endpoint)) {
       connection.client->CancelStream();
+      // Before the plugin can register anew: who drops a stream knows it first.
+      dropped_.insert(id);
+      EndStream(ClientId(id), Connection(connection), "CANCELLED: dropped");
       return {};
     }
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -77,6 +78,8 @@ class Kubelet::Session {
   void Watch(ClientId id, const Connection& connection);
   void OnList(ClientId id, const Connection& connection, const std::vector<Device>& devices);
   void OnEnd(ClientId id, const Connection& connection, const std::string& how);
+  // Under the lock.
+  void EndStream(ClientId id, const Connection& connection, const std::string& how);
   Result<doc::Value> AdmitKnown(const ContainerRequest& request);
   // With mutex_ held: writes the checkpoint; reports the node where it has changed.
   void Changed();
@@ -92,6 +95,7 @@ class Kubelet::Session {
   Node node_;
   ClientId next_client_ = 1;
   std::map<ClientId, Connection> connections_;
+  std::set<ClientId> dropped_;  // whose end is known before their stream says so
   std::vector<std::thread> watchers_;
 
   std::unique_ptr<Server> server_;

@@ -15,7 +15,7 @@ namespace ndp::config {
 using Values = std::vector<std::string>;
 using Warnings = std::vector<std::string>;
 
-// `invalid value "-5": want a number above 0`.
+// `invalid value "-5": want a number of more than 0`.
 Error BadValue(std::string_view value, std::string_view want);
 // `unknown value "mixd": want one of none, single, mixed`.
 Error UnknownChoice(std::string_view value, const std::vector<std::string_view>& choices);

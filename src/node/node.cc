@@ -220,7 +220,7 @@ void Node::WatchFolders() {
           const bool ours = name.starts_with("nvidia") || name.starts_with("channel") ||
                             change == Change::kLookAgain;
           if (!ours || change == Change::kWritten) return;
-          // A folder that comes whole is that of the IMEX channels, as good as always.
+          // A folder that comes whole may be that of the IMEX channels.
           if (IsGpuNode(name) || name.starts_with("channel") || change == Change::kLookAgain) {
             answers_changed_ = true;
           }
